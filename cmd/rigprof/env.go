@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+// Exit codes. Commands that record use the first group, all others the second.
+const (
+	exitCheckFailed = 1   // recording: a buffer is not what the launch file says
+	exitTimeout     = 124 // recording: --timeout passed
+	exitRecord      = 125 // recording: rigprof failed, was misused, or the GPU faulted
+
+	exitRegression   = 1 // analysis: a regression or a failed check
+	exitUsage        = 2 // analysis: the command line is wrong
+	exitData         = 3 // analysis: data unusable or not comparable
+	exitInconclusive = 4 // analysis: the data does not decide
+)
+
+// records marks, as a cobra annotation, the commands that record.
+const records = "rigprof/records"
+
+// env is what a run has of the world outside: tests build it from buffers.
+type env struct {
+	In     io.Reader
+	Out    io.Writer // data
+	Err    io.Writer // everything else
+	Config *viper.Viper
+
+	started bool // the command line was accepted: what fails from here on is not the command line
+}
+
+func newEnv(in io.Reader, out, errw io.Writer) *env {
+	v := viper.New()
+	v.SetEnvPrefix("RIGPROF")
+	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_", ".", "_"))
+	v.AutomaticEnv()
+	return &env{In: in, Out: out, Err: errw, Config: v}
+}
+
+// notef writes a remark for the user.
+func (e *env) notef(format string, args ...any) {
+	fmt.Fprintf(e.Err, "rigprof: "+format+"\n", args...)
+}
+
+// codeError is an error that asks for its own exit code.
+type codeError struct {
+	code int
+	err  error
+}
+
+func (e *codeError) Error() string { return e.err.Error() }
+func (e *codeError) Unwrap() error { return e.err }
+
+// report tells the user what went wrong and says which exit code that is.
+func (e *env) report(cmd *cobra.Command, err error) int {
+	if err == nil {
+		return 0
+	}
+	var ce *codeError
+	silent := errors.As(err, &ce) && ce.err == nil
+	name := "rigprof"
+	if cmd != nil {
+		name = cmd.CommandPath()
+	}
+	if !silent {
+		fmt.Fprintf(e.Err, "%s: %v\n", name, err)
+		if !e.started {
+			fmt.Fprintf(e.Err, "see '%s --help'\n", name)
+		}
+	}
+	switch {
+	case ce != nil:
+		return ce.code
+	case cmd != nil && cmd.Annotations[records] != "":
+		return exitRecord
+	case !e.started:
+		return exitUsage
+	}
+	return exitData
+}
+
+// configure fills every flag that the command line does not set from RIGPROF_* or from the settings file.
+// A setting of a command's own table ("trace: {device: sim}") goes before one of the whole file.
+func (e *env) configure(cmd *cobra.Command) error {
+	if err := e.readSettings(cmd); err != nil {
+		return err
+	}
+	var first error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed || first != nil || f.Name == "help" || f.Name == "config" {
+			return
+		}
+		key := f.Name
+		if _, ok := os.LookupEnv("RIGPROF_" + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))); !ok {
+			if own := cmd.Name() + "." + f.Name; e.Config.InConfig(cmd.Name()) && e.Config.IsSet(own) {
+				key = own
+			}
+		}
+		if !e.Config.IsSet(key) {
+			return
+		}
+		values := []string{e.Config.GetString(key)}
+		if _, ok := f.Value.(pflag.SliceValue); ok {
+			values = e.Config.GetStringSlice(key)
+		}
+		for _, val := range values {
+			if err := cmd.Flags().Set(f.Name, val); err != nil {
+				first = fmt.Errorf("setting %s (RIGPROF_%s or settings file): %w", f.Name, strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")), err)
+				return
+			}
+		}
+	})
+	return first
+}
+
+// readSettings reads --config, RIGPROF_CONFIG, or the first rigprof.yaml of the working directory and the user's configuration.
+func (e *env) readSettings(cmd *cobra.Command) error {
+	path := e.Config.GetString("config")
+	if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
+		path = f.Value.String()
+	}
+	if path == "" {
+		candidates := []string{"rigprof.yaml"}
+		if dir, err := os.UserConfigDir(); err == nil {
+			candidates = append(candidates, filepath.Join(dir, "rigprof", "rigprof.yaml"))
+		}
+		for _, c := range candidates {
+			if _, err := os.Stat(c); err == nil {
+				path = c
+				break
+			}
+		}
+	}
+	if path == "" {
+		return nil
+	}
+	e.Config.SetConfigFile(path)
+	if err := e.Config.ReadInConfig(); err != nil {
+		return fmt.Errorf("read settings: %w", err)
+	}
+	return nil
+}
+
+// output calls write with the file that -o names, or with Out. A file appears whole or not at all.
+func (e *env) output(path string, write func(w io.Writer) error) error {
+	if path == "" || path == "-" {
+		bw := bufio.NewWriterSize(e.Out, 1<<16)
+		err := write(bw)
+		if ferr := bw.Flush(); err == nil {
+			err = ferr
+		}
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // fails once renamed, as it should
+	bw := bufio.NewWriterSize(f, 1<<16)
+	err = write(bw)
+	if ferr := bw.Flush(); err == nil {
+		err = ferr
+	}
+	if cerr := f.Chmod(0o644); err == nil {
+		err = cerr
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	e.notef("wrote %s", path)
+	return nil
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const rootLong = `rigprof profiles AMD GPU kernels without ROCm: it writes the command packets, speaks to the kernel driver
+and decodes the hardware's traces itself. Without a GPU it runs kernels on a simulated one.
+
+Every flag may also be set as RIGPROF_<FLAG> or in rigprof.yaml (flag over environment over file over default).`
+
+func newRootCmd(e *env) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "rigprof",
+		Short:         "Profile AMD GPU kernels",
+		Long:          rootLong,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true, // report prints them
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, args []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
+				return nil
+			}
+			return e.configure(cmd)
+		},
+	}
+	root.SetIn(e.In)
+	root.SetOut(e.Out)
+	root.SetErr(e.Err)
+	root.PersistentFlags().String("config", "", "settings `file` (default rigprof.yaml here, then in the user's configuration)")
+	root.AddGroup(
+		&cobra.Group{ID: "record", Title: "Record:"},
+		&cobra.Group{ID: "read", Title: "Read:"},
+		&cobra.Group{ID: "explain", Title: "Explain:"},
+	)
+	add := func(group string, cmds ...*cobra.Command) {
+		for _, c := range cmds {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add("explain", newInfoCmd(e), newVersionCmd(e))
+	return root
+}
+
+func newVersionCmd(e *env) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print rigprof's version",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("format", format, "table", "json"); err != nil {
+				return err
+			}
+			e.started = true
+			v := buildVersion()
+			if format == "json" {
+				return writeJSON(e.Out, map[string]string{
+					"schema": "rigprof/version/1", "version": v,
+					"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+				})
+			}
+			_, err := fmt.Fprintf(e.Out, "rigprof %s (%s, %s/%s)\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "table", "output `format`: table or json")
+	return cmd
+}
+
+// buildVersion is what the linker was told, else what the module system knows.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if bi, ok := debug.ReadBuildInfo(); ok && bi.Main.Version != "" && bi.Main.Version != "(devel)" {
+		return bi.Main.Version
+	}
+	return "devel"
+}
+
+// oneOf is nil if value is one of the allowed ones of a flag.
+func oneOf(flag, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return fmt.Errorf("--%s %q: want %s", flag, value, strings.Join(allowed, ", "))
+}
