@@ -1,0 +1,11 @@
+package isa
+
+type layout struct {
+	fields       [numField]place
+	signedOffset bool
+}
+
+var (
+	operandPool []Operand
+	layouts     []layout
+)
