@@ -102,12 +102,12 @@ type Words []uint32
 
 // Launch runs a kernel. The user registers are set as Properties asks.
 type Launch struct {
-	Name                string // for errors and profiles
-	Entry               uint64 // address of the first instruction, 256-byte aligned
-	RSRC1, RSRC2, RSRC3 uint32 // of the kernel descriptor
-	Properties          uint16 // kernel_code_properties of the descriptor
-	KernargPreload      uint16 // kernarg_preload of the descriptor
-	Kernarg             uint64 // address of the kernel's arguments
+	Name                string    // for errors and profiles
+	Entry               uint64    // address of the first instruction, 256-byte aligned
+	RSRC1, RSRC2, RSRC3 uint32    // of the kernel descriptor
+	Properties          uint16    // kernel_code_properties of the descriptor
+	KernargPreload      uint16    // kernarg_preload of the descriptor
+	Kernarg             uint64    // address of the kernel's arguments
 	Grid                [3]uint32 // work-items; the last workgroup of a dimension is smaller where Block does not divide it
 	Block               [3]uint32 // work-items of a workgroup
 	LDSBytes            uint32    // static and dynamic
