@@ -46,6 +46,7 @@ func newRootCmd(e *env) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
+	add("read", newDecodeCmd(e))
 	add("explain", newInfoCmd(e), newVersionCmd(e))
 	return root
 }

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/report"
+	"github.com/rigprof/rigprof/internal/sqtt"
+)
+
+type decodeOptions struct {
+	renderOptions
+	Target string
+	Header string
+	Strict bool
+	Files  []string
+}
+
+func newDecodeCmd(e *env) *cobra.Command {
+	var o decodeOptions
+	cmd := &cobra.Command{
+		Use:   "decode [flags] FILE...",
+		Short: "Decode thread trace files of any AMD tool: waves, tokens, clock",
+		Long: `Decode thread trace files: the bytes that shader engines wrote, one file an engine.
+
+RDNA streams say by themselves which format they have; for gfx9 name the --target.`,
+		Example: `  rigprof decode --target gfx1100 se0.sqtt se1.sqtt
+  rigprof decode --target gfx942 --format packets -o tokens.txt se0.sqtt`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Files = args
+			if err := o.validate(); err != nil {
+				return err
+			}
+			e.started = true
+			return runDecode(e, o)
+		},
+	}
+	o.flags(cmd, "packets")
+	cmd.Flags().StringVar(&o.Target, "target", "", "`target` that wrote the traces, gfx1100 or just gfx11 (default: what the streams say)")
+	cmd.Flags().StringVar(&o.Header, "gfx9-header", "auto", "whether a gfx9 file starts with a tool's 8-byte header: auto, yes or no")
+	cmd.Flags().BoolVar(&o.Strict, "strict", false, "exit with 3 where the data is not whole")
+	return cmd
+}
+
+var gfx9Headers = map[string]sqtt.Header{"auto": sqtt.HeaderAuto, "yes": sqtt.HeaderYes, "no": sqtt.HeaderNo}
+
+func (o *decodeOptions) validate() error {
+	if err := o.renderOptions.validate(); err != nil {
+		return err
+	}
+	if o.Target != "" && familyOf(o.Target) == gpu.Unknown {
+		return fmt.Errorf("--target %q: want a target such as gfx942, gfx1100 or gfx1201", o.Target)
+	}
+	return oneOf("gfx9-header", o.Header, "auto", "yes", "no")
+}
+
+// familyOf is the family of a target, or of the beginning of one: "gfx11".
+func familyOf(target string) gpu.Family {
+	switch {
+	case strings.HasPrefix(target, "gfx9"):
+		return gpu.GFX9
+	case strings.HasPrefix(target, "gfx11"):
+		return gpu.GFX11
+	case strings.HasPrefix(target, "gfx12"):
+		return gpu.GFX12
+	}
+	return gpu.Unknown
+}
+
+func runDecode(e *env, o decodeOptions) error {
+	files := make([]report.StreamFile, len(o.Files))
+	for i, name := range o.Files {
+		f, err := readStream(e, name, o)
+		if err != nil {
+			return err
+		}
+		files[i] = f
+	}
+	if o.Format == "packets" {
+		return e.output(o.Output, func(w io.Writer) error {
+			for _, f := range files {
+				if len(files) > 1 {
+					if _, err := fmt.Fprintf(w, "# %s\n", report.Printable(f.Name)); err != nil {
+						return err
+					}
+				}
+				if err := report.WritePackets(w, f); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	d := report.Decode(files)
+	if err := e.render(d, &o.renderOptions); err != nil {
+		return err
+	}
+	return e.strict(o.Strict, &d.Quality)
+}
+
+// strict is the error that --strict asks for.
+func (e *env) strict(on bool, q *report.Quality) error {
+	if on && q.Warned() {
+		return &codeError{exitData, fmt.Errorf("--strict: the data is not whole (see the quality notes)")}
+	}
+	return nil
+}
+
+func readStream(e *env, name string, o decodeOptions) (report.StreamFile, error) {
+	var b []byte
+	var err error
+	if name == "-" {
+		b, err = io.ReadAll(e.In)
+	} else {
+		b, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return report.StreamFile{}, err
+	}
+	f := report.StreamFile{Name: name, Bytes: b, Family: familyOf(o.Target), Header: gfx9Headers[o.Header]}
+	if o.Target == "" {
+		f.Family = sqtt.FamilyOf(b)
+		if _, ok := sqtt.ReadSoftwareHeader(b); ok {
+			f.Family = gpu.GFX9
+		}
+		if f.Family == gpu.Unknown {
+			return f, fmt.Errorf("%s does not say which GPU wrote it: give --target gfx942, gfx1100, …", name)
+		}
+	}
+	return f, nil
+}

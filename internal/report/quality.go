@@ -1,0 +1,221 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/sqtt"
+)
+
+// Quality says how far an output can be trusted; every output carries one. Null means unknown.
+type Quality struct {
+	Simulated *bool `json:"simulated"`
+
+	EnginesWithData    []int  `json:"engines_with_data"`
+	EnginesWithoutData []int  `json:"engines_without_data"`
+	BufferFull         []int  `json:"buffer_full"` // engines
+	TraceBytes         int64  `json:"trace_bytes"`
+	Tokens             int64  `json:"tokens"`
+	BytesLost          int64  `json:"bytes_lost"`   // holes and bits that no token layout matches, rounded up
+	PacketsLost        int64  `json:"packets_lost"` // tokens by which the hardware says that it lost some
+	WavesComplete      int64  `json:"waves_complete"`
+	WavesStartOnly     int64  `json:"waves_start_only"`
+	WavesEndOnly       int64  `json:"waves_end_only"`
+	WavesLaunched      *int64 `json:"waves_launched"`
+
+	InstructionsTraced []string `json:"instructions_traced"` // which units
+
+	CountersUnmeasured []Unmeasured `json:"counters_unmeasured"`
+
+	PowerState string `json:"power_state"` // stable, not stable, unknown
+	Passes     int    `json:"passes"`
+	OverheadNs *int64 `json:"overhead_ns"`
+
+	Notes []capture.Note `json:"notes"`
+}
+
+// Unmeasured is a counter without a value, and why.
+type Unmeasured struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+func newQuality() Quality {
+	return Quality{
+		EnginesWithData: []int{}, EnginesWithoutData: []int{}, BufferFull: []int{},
+		InstructionsTraced: []string{}, CountersUnmeasured: []Unmeasured{}, Notes: []capture.Note{},
+		PowerState: "unknown",
+	}
+}
+
+// Note adds a remark unless it is there.
+func (q *Quality) Note(level, advice, format string, args ...any) {
+	n := capture.Note{Level: level, Text: fmt.Sprintf(format, args...), Advice: advice}
+	if !slices.Contains(q.Notes, n) {
+		q.Notes = append(q.Notes, n)
+	}
+}
+
+// Warned says whether a remark is more than good to know: what --strict refuses.
+func (q *Quality) Warned() bool {
+	return slices.ContainsFunc(q.Notes, func(n capture.Note) bool { return n.Level != capture.Info })
+}
+
+// stream counts one engine's stream in.
+func (q *Quality) stream(engine int, r *sqtt.Result) {
+	q.TraceBytes += r.Bytes
+	q.Tokens += r.Packets
+	q.BytesLost += r.Losses.EmptyBytes + (r.Losses.UnknownBits+7)/8
+	q.PacketsLost += r.Losses.PacketsLost
+	q.WavesComplete += int64(len(r.Waves))
+	q.WavesStartOnly += r.Losses.DroppedStarts + r.Losses.OpenAtEnd
+	q.WavesEndOnly += r.Losses.DroppedEnds
+	if r.Bytes > 0 {
+		q.EnginesWithData = append(q.EnginesWithData, engine)
+	} else {
+		q.EnginesWithoutData = append(q.EnginesWithoutData, engine)
+	}
+}
+
+// grouped collects remarks that many streams share, to be told once each.
+type grouped struct {
+	order []capture.Note // Text without the streams
+	names map[capture.Note][]string
+}
+
+func (g *grouped) add(name, level, text, advice string) {
+	n := capture.Note{Level: level, Text: text, Advice: advice}
+	if g.names == nil {
+		g.names = map[capture.Note][]string{}
+	}
+	if g.names[n] == nil {
+		g.order = append(g.order, n)
+	}
+	g.names[n] = append(g.names[n], name)
+}
+
+// losses remarks on what a stream lacks.
+func (g *grouped) losses(name string, r *sqtt.Result) {
+	l := &r.Losses
+	if l.PacketsLost > 0 {
+		g.add(name, capture.Loss, "the hardware reports that it lost tokens", "trace fewer tokens or a smaller kernel")
+	}
+	if l.UnknownBits > 0 {
+		g.add(name, capture.Loss, "bits that match no token", "is the target right, and the file whole?")
+	}
+	if l.EmptyBytes > 0 {
+		g.add(name, capture.Loss, "lines of zeros inside the stream", "the engine may still have been writing when it was read")
+	}
+	if l.DroppedStarts > 0 {
+		g.add(name, capture.Loss, "waves whose end is missing", "")
+	}
+	if l.DroppedEnds > 0 {
+		g.add(name, capture.Loss, "wave ends whose start is missing", "")
+	}
+}
+
+func (g *grouped) into(q *Quality) {
+	const few = 4
+	for _, n := range g.order {
+		names := g.names[n]
+		where := strings.Join(names[:min(few, len(names))], ", ")
+		if len(names) > few {
+			where += fmt.Sprintf(" and %d more", len(names)-few)
+		}
+		q.Note(n.Level, n.Advice, "%s: %s", where, n.Text)
+	}
+}
+
+// table is the quality block for people, with lines of what is known.
+func (q *Quality) table() Table {
+	t := Table{Title: "quality", Columns: []Column{Text("what"), Text("value")}}
+	if q.Simulated != nil {
+		what := "a real GPU"
+		if *q.Simulated {
+			what = "simulated: results and counts are exact where the hardware is architected, times are modelled"
+		}
+		t.Add("run on", what)
+	}
+	if n := len(q.EnginesWithData) + len(q.EnginesWithoutData); n > 0 {
+		t.Add("engines", fmt.Sprintf("%d of %d with data, %s, %d tokens", len(q.EnginesWithData), n, Bytes(q.TraceBytes), q.Tokens))
+		seen := fmt.Sprintf("%d complete, %d start only, %d end only", q.WavesComplete, q.WavesStartOnly, q.WavesEndOnly)
+		if q.WavesLaunched != nil {
+			seen = fmt.Sprintf("%d launched, ", *q.WavesLaunched) + seen
+		}
+		t.Add("waves", seen)
+		lost := "nothing that shows"
+		if q.BytesLost > 0 || q.PacketsLost > 0 {
+			lost = fmt.Sprintf("%s unreadable, %d reports of lost tokens", Bytes(q.BytesLost), q.PacketsLost)
+		}
+		if len(q.BufferFull) > 0 {
+			lost += fmt.Sprintf(", buffer full on engine %s", ints(q.BufferFull))
+		}
+		t.Add("lost", lost)
+		if len(q.InstructionsTraced) > 0 {
+			t.Add("instructions", strings.Join(q.InstructionsTraced, "; "))
+		}
+	}
+	if len(q.CountersUnmeasured) > 0 {
+		var list []string
+		for _, u := range q.CountersUnmeasured {
+			list = append(list, u.Name+" ("+u.Reason+")")
+		}
+		t.Add("not measured", strings.Join(list, "; "))
+	}
+	if q.Simulated != nil {
+		t.Add("power state", q.PowerState)
+	}
+	if q.Passes > 1 {
+		t.Add("passes", q.Passes)
+	}
+	for _, n := range q.Notes {
+		t.Notes = append(t.Notes, noteLine(n))
+	}
+	return t
+}
+
+func noteLine(n capture.Note) string {
+	s := n.Level + ": " + n.Text
+	if n.Advice != "" {
+		s += "; " + n.Advice
+	}
+	return s
+}
+
+// ints lists numbers as "0, 2, 5".
+func ints(list []int) string {
+	var b strings.Builder
+	for i, v := range list {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, v)
+	}
+	return b.String()
+}
+
+// Bytes is a size for people: "1.5 MiB".
+func Bytes(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, u := float64(n)/unit, "KiB"
+	for _, next := range []string{"MiB", "GiB", "TiB"} {
+		if f < unit {
+			break
+		}
+		f, u = f/unit, next
+	}
+	return fmt.Sprintf("%.4g %s", f, u)
+}
+
+// Plural is "1 wave", "2 waves".
+func Plural(n int64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
