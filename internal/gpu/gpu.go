@@ -49,6 +49,10 @@ type GPU struct {
 	L2Channels int   // GL2C or TCC instances of a die that the board has
 	PCIDevice  uint32
 
+	L0Bytes, L1Bytes   int   // vector cache of a CU; of an array (0: none)
+	L2Bytes, MALLBytes int   // of a die; of the device
+	MemBytesPerSec     int64 // 0: not known
+
 	Live [][]uint32 // Live[e][a]: mask of working units of array a of engine e; nil: all
 }
 
@@ -61,7 +65,7 @@ func (g *GPU) LiveUnits() [][]uint32 {
 	for e := range live {
 		live[e] = make([]uint32, g.SAs)
 		for a := range live[e] {
-			live[e][a] = 1<<g.Units - 1
+			live[e][a] = uint32(uint64(1)<<g.Units - 1)
 			if g.Live != nil {
 				live[e][a] = g.Live[e][a]
 			}
