@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -54,23 +53,20 @@ func (o *decodeOptions) validate() error {
 	if err := o.renderOptions.validate(); err != nil {
 		return err
 	}
-	if o.Target != "" && familyOf(o.Target) == gpu.Unknown {
+	if o.Target != "" && o.family() == gpu.Unknown {
 		return fmt.Errorf("--target %q: want a target such as gfx942, gfx1100 or gfx1201", o.Target)
 	}
 	return oneOf("gfx9-header", o.Header, "auto", "yes", "no")
 }
 
-// familyOf is the family of a target, or of the beginning of one: "gfx11".
-func familyOf(target string) gpu.Family {
-	switch {
-	case strings.HasPrefix(target, "gfx9"):
-		return gpu.GFX9
-	case strings.HasPrefix(target, "gfx11"):
-		return gpu.GFX11
-	case strings.HasPrefix(target, "gfx12"):
-		return gpu.GFX12
+// family is that of the target, or of the beginning of one: "gfx11".
+func (o *decodeOptions) family() gpu.Family {
+	for _, f := range []gpu.Family{gpu.GFX9, gpu.GFX11, gpu.GFX12} {
+		if o.Target == f.String() {
+			return f
+		}
 	}
-	return gpu.Unknown
+	return gpu.FamilyOf(o.Target)
 }
 
 func runDecode(e *env, o decodeOptions) error {
@@ -123,7 +119,7 @@ func readStream(e *env, name string, o decodeOptions) (report.StreamFile, error)
 	if err != nil {
 		return report.StreamFile{}, err
 	}
-	f := report.StreamFile{Name: name, Bytes: b, Family: familyOf(o.Target), Header: gfx9Headers[o.Header]}
+	f := report.StreamFile{Name: name, Bytes: b, Family: o.family(), Header: gfx9Headers[o.Header]}
 	if o.Target == "" {
 		f.Family = sqtt.FamilyOf(b)
 		if _, ok := sqtt.ReadSoftwareHeader(b); ok {

@@ -72,3 +72,11 @@ func (e *env) render(v view, o *renderOptions) error {
 		return nil
 	})
 }
+
+// listView makes a view of a listing.
+type listView struct{ listing }
+
+func (l listView) Tables(int) []report.Table { return []report.Table{l.table} }
+func (l listView) CSV() *report.Table        { return &l.table }
+func (l listView) JSON() any                 { return l.doc }
+func (l listView) Chrome(io.Writer) error    { return fmt.Errorf("a list has no timeline") }

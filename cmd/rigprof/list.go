@@ -1,0 +1,188 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rigprof/rigprof/internal/codeobj"
+	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/report"
+)
+
+// listing is a table that is also a JSON document.
+type listing struct {
+	table report.Table
+	doc   any
+}
+
+type listOptions struct {
+	Format string
+	Output string
+}
+
+func (o *listOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.Format, "format", "table", "output `format`: table, csv or json")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
+}
+
+func newListCmd(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List GPUs, counters, or the kernels of a code object",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, args []string) error { return cmd.Help() },
+	}
+	sub := func(use, short, example string, args cobra.PositionalArgs, run func(args []string) (listing, error)) {
+		var o listOptions
+		c := &cobra.Command{
+			Use: use, Short: short, Example: example, Args: args,
+			RunE: func(cmd *cobra.Command, args []string) error {
+				if err := oneOf("format", o.Format, "table", "csv", "json"); err != nil {
+					return err
+				}
+				e.started = true
+				l, err := run(args)
+				if err != nil {
+					return err
+				}
+				return e.list(l, &o)
+			},
+		}
+		o.flags(c)
+		cmd.AddCommand(c)
+	}
+	sub("gpus", "List the GPU models that rigprof knows and can simulate", "  rigprof list gpus --format csv", cobra.NoArgs,
+		func([]string) (listing, error) { return listGPUs(), nil })
+	sub("kernels FILE", "List the kernels of a code object and what each takes", "  rigprof list kernels vadd.co", cobra.ExactArgs(1),
+		func(args []string) (listing, error) { return listKernels(args[0]) })
+	return cmd
+}
+
+func (e *env) list(l listing, o *listOptions) error {
+	v := listView{l}
+	r := renderOptions{Format: o.Format, Output: o.Output}
+	return e.render(v, &r)
+}
+
+// listGPUs lists the models in the order of the table.
+func listGPUs() listing {
+	type row struct {
+		Spec    string `json:"device"`
+		Name    string `json:"name"`
+		Target  string `json:"target"`
+		GC      string `json:"gc"`
+		Dies    int    `json:"dies"`
+		Engines int    `json:"engines"` // of a die
+		Arrays  int    `json:"arrays"`
+		Units   int    `json:"units"`
+		SIMDs   int    `json:"simds"`
+		Slots   int    `json:"slots"`
+		ClockHz int64  `json:"clock_hz"`
+	}
+	l := listing{table: report.Table{Columns: []report.Column{
+		report.Text("device"), report.Text("name"), report.Text("target"), report.Text("gc"), report.Number("dies"), report.Number("engines"),
+		report.Number("arrays"), report.Number("units"), report.Number("simds"), report.Number("slots"), report.Number("MHz"),
+	}}}
+	var rows []row
+	for _, g := range gpu.Models() {
+		spec := "sim:" + strings.ReplaceAll(strings.ToLower(g.Name), " ", "-")
+		if first, err := gpu.Lookup(g.Target); err == nil && first.Name == g.Name {
+			spec = "sim:" + g.Target
+		}
+		rows = append(rows, row{spec, g.Name, g.Target, g.GC, g.Dies, g.SEs, g.SAs, g.Units, g.SIMDs, g.Slots, g.ClockHz})
+		l.table.Add(spec, g.Name, g.Target, g.GC, g.Dies, g.SEs, g.SAs, g.Units, g.SIMDs, g.Slots, g.ClockHz/1e6)
+	}
+	l.doc = struct {
+		Schema string `json:"schema"`
+		GPUs   []row  `json:"gpus"`
+	}{"rigprof/gpus/1", rows}
+	return l
+}
+
+// listKernels lists every kernel of every code object in a file.
+func listKernels(path string) (listing, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return listing{}, err
+	}
+	objects, err := codeobj.Objects(data)
+	if err != nil {
+		return listing{}, fmt.Errorf("%s: %w", path, err)
+	}
+	type arg struct {
+		Name   string `json:"name"`
+		Type   string `json:"type"`
+		Kind   string `json:"kind"`
+		Offset uint32 `json:"offset"`
+		Size   uint32 `json:"size"`
+	}
+	type row struct {
+		Target    string `json:"target"`
+		Kernel    string `json:"kernel"`
+		Demangled string `json:"demangled"`
+		Args      []arg  `json:"args"`
+		Wave      int    `json:"wave"`
+		VGPRs     int    `json:"vgprs"`
+		SGPRs     int    `json:"sgprs"`
+		LDS       uint32 `json:"lds_bytes"`
+		Scratch   uint32 `json:"scratch_bytes"`
+	}
+	l := listing{table: report.Table{Columns: []report.Column{
+		report.Text("target"), report.Text("kernel"), report.Text("arguments"), report.Number("wave"), report.Number("vgprs"), report.Number("sgprs"),
+		report.Number("lds"), report.Number("scratch"),
+	}}}
+	rows := []row{}
+	for _, em := range objects {
+		o, err := codeobj.Open(em.Data)
+		if err != nil {
+			return listing{}, fmt.Errorf("%s: %s: %w", path, em.Target, err)
+		}
+		for i := range o.Kernels {
+			k := &o.Kernels[i]
+			r := row{
+				Target: o.Target.String(), Kernel: k.Name, Demangled: k.Demangled, Args: []arg{}, Wave: k.Descriptor.WaveSize(),
+				VGPRs: k.Descriptor.VGPRs(o.Target.Processor), SGPRs: int(k.SGPRs), LDS: k.Descriptor.GroupBytes, Scratch: k.Descriptor.PrivateBytes,
+			}
+			var text []string
+			for _, a := range k.Args {
+				r.Args = append(r.Args, arg{a.Name, a.TypeName, a.Kind, a.Offset, a.Size})
+				if !a.Hidden() {
+					text = append(text, argText(&a))
+				}
+			}
+			if !k.HasMeta {
+				text = []string{"unknown: no metadata"}
+			}
+			rows = append(rows, r)
+			args := strings.Join(text, ", ")
+			if args == "" {
+				args = "none"
+			}
+			l.table.Add(r.Target, k.Demangled, args, r.Wave, r.VGPRs, r.SGPRs, r.LDS, r.Scratch)
+		}
+	}
+	l.doc = struct {
+		Schema  string `json:"schema"`
+		File    string `json:"file"`
+		Kernels []row  `json:"kernels"`
+	}{"rigprof/kernels/1", path, rows}
+	return l, nil
+}
+
+// argText is an argument as its metadata tells: "float* a", or "8 bytes".
+func argText(a *codeobj.Arg) string {
+	s := a.TypeName
+	if s == "" {
+		s = fmt.Sprintf("%d bytes", a.Size)
+		if a.Pointer() {
+			s = "pointer"
+		}
+	}
+	if a.Name != "" {
+		s += " " + a.Name
+	}
+	return s
+}

@@ -1,0 +1,411 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/sqtt"
+)
+
+// DeviceDoc names the GPU of a document.
+type DeviceDoc struct {
+	Name      string `json:"name"`
+	Target    string `json:"target"`
+	Simulated bool   `json:"simulated"`
+}
+
+// Launch is how a dispatch was launched; the documents of traces and of counters share it. Times are ns from the first dispatch's
+// start; null is unknown, with the reason.
+type Launch struct {
+	Kernel        string          `json:"kernel"`
+	Grid          [3]uint32       `json:"grid"`   // work items
+	Groups        [3]uint32       `json:"groups"` // workgroups
+	Block         [3]uint32       `json:"block"`  // work items of a workgroup
+	WaveSize      int             `json:"wave_size"`
+	WavesLaunched int64           `json:"waves_launched"`
+	VGPRs         int             `json:"vgprs"`
+	SGPRs         int             `json:"sgprs"`
+	LDS           int64           `json:"lds_bytes"`
+	Scratch       int64           `json:"scratch_bytes"`
+	StartNs       *int64          `json:"start_ns"`
+	DurationNs    *int64          `json:"duration_ns"`
+	Untimed       string          `json:"untimed,omitempty"`
+	Checks        []capture.Check `json:"checks,omitempty"`
+	Fault         string          `json:"fault,omitempty"`
+}
+
+// Traced is the document rigprof/trace/1: the waves of a capture's traces.
+type Traced struct {
+	Schema     string          `json:"schema"`
+	Device     DeviceDoc       `json:"device"`
+	Dispatches []TraceDispatch `json:"dispatches"`
+	Quality    Quality         `json:"quality"`
+
+	family  gpu.Family
+	clockHz int64
+}
+
+// TraceDispatch is one dispatch's waves, engine by engine in the order they end. Times are shader cycles from the start of the engine's trace.
+type TraceDispatch struct {
+	Launch
+	Waves []EngineWave `json:"waves"`
+
+	realtime map[int][][2]int64 // by engine
+}
+
+// EngineWave is a wave and the engine that it ran on.
+type EngineWave struct {
+	Engine int `json:"engine"`
+	Wave
+}
+
+func familyOf(name string) gpu.Family {
+	for _, f := range []gpu.Family{gpu.GFX9, gpu.GFX11, gpu.GFX12} {
+		if f.String() == name {
+			return f
+		}
+	}
+	return gpu.Unknown
+}
+
+func deviceDoc(d *capture.Device) DeviceDoc {
+	return DeviceDoc{Name: d.Name, Target: d.Target, Simulated: d.Simulated}
+}
+
+// launchOf describes dispatch i; epoch is what its times count from.
+func launchOf(d *capture.Dispatch, epoch int64) Launch {
+	l := Launch{
+		Kernel: d.Kernel, Grid: d.Grid, Groups: d.Groups, Block: d.Block, WaveSize: d.Wave, WavesLaunched: d.Waves,
+		VGPRs: d.VGPRs, SGPRs: d.SGPRs, LDS: d.LDS, Scratch: d.Scratch, Untimed: d.Untimed, Checks: d.Checks, Fault: d.Fault,
+	}
+	if d.StartNs != nil && d.EndNs != nil {
+		start, dur := *d.StartNs-epoch, *d.EndNs-*d.StartNs
+		l.StartNs, l.DurationNs = &start, &dur
+	} else if l.Untimed == "" {
+		l.Untimed = "the device did not time it"
+	}
+	return l
+}
+
+// epochOf is the earliest start of a capture's dispatches.
+func epochOf(c *capture.Capture) int64 {
+	epoch := int64(math.MaxInt64)
+	for i := range c.Dispatches {
+		if s := c.Dispatches[i].StartNs; s != nil {
+			epoch = min(epoch, *s)
+		}
+	}
+	return epoch
+}
+
+// baseQuality is the part of the quality block that every recording has.
+func baseQuality(c *capture.Capture) Quality {
+	q := newQuality()
+	sim := c.Device.Simulated
+	q.Simulated = &sim
+	if p := c.Device.StablePower; p != nil {
+		q.PowerState = "not stable"
+		if *p {
+			q.PowerState = "stable"
+		}
+	}
+	for i := range c.Dispatches {
+		q.Passes = max(q.Passes, c.Dispatches[i].Run+1)
+		for _, ch := range c.Dispatches[i].Checks {
+			if !ch.OK {
+				q.Note(capture.Warning, "", "buffer %s is not what the launch file says: %s", ch.Buffer, ch.Text)
+			}
+		}
+		if f := c.Dispatches[i].Fault; f != "" {
+			q.Note(capture.Loss, "", "%s ended early: %s", c.Dispatches[i].Kernel, f)
+		}
+	}
+	if !c.Whole {
+		q.Note(capture.Loss, "", "the recording was not finished: the capture was cut off")
+	}
+	for _, d := range c.Damage {
+		q.Note(capture.Loss, "", "damaged capture: %s", d)
+	}
+	for _, n := range c.Notes {
+		q.Note(n.Level, n.Advice, "%s", n.Text)
+	}
+	return q
+}
+
+// Trace is the view of a capture's thread traces.
+func Trace(c *capture.Capture) (*Traced, error) {
+	t := &Traced{
+		Schema: "rigprof/trace/1", Device: deviceDoc(&c.Device), Dispatches: make([]TraceDispatch, len(c.Dispatches)),
+		Quality: baseQuality(c), family: familyOf(c.Device.Family), clockHz: c.Device.ClockHz,
+	}
+	epoch := epochOf(c)
+	q := &t.Quality
+	var launched int64
+	for i := range c.Dispatches {
+		t.Dispatches[i] = TraceDispatch{Launch: launchOf(&c.Dispatches[i], epoch), Waves: []EngineWave{}, realtime: map[int][][2]int64{}}
+		launched += c.Dispatches[i].Waves
+	}
+	q.WavesLaunched = &launched
+
+	results := make([]*sqtt.Result, len(c.Traces))
+	errs := make([]error, len(c.Traces))
+	parallel(len(c.Traces), func(i int) {
+		b, err := c.Traces[i].Bytes.Bytes()
+		errs[i] = err
+		results[i] = sqtt.DecodeWavesWith(familyOf(c.Traces[i].Family), sqtt.HeaderNo, b)
+	})
+	var notes grouped
+	for i, r := range results {
+		tr := &c.Traces[i]
+		if errs[i] != nil {
+			q.Note(capture.Loss, "", "trace of engine %d: %v", tr.Engine, errs[i])
+		}
+		q.stream(tr.Engine, r)
+		name := fmt.Sprintf("engine %d", tr.Engine)
+		notes.losses(name, r)
+		if tr.Full {
+			q.BufferFull = append(q.BufferFull, tr.Engine)
+		}
+		if tr.Error != "" {
+			notes.add(name, capture.Loss, tr.Error, "")
+		}
+		if tr.Dispatch < 0 || tr.Dispatch >= len(t.Dispatches) {
+			continue
+		}
+		d := &t.Dispatches[tr.Dispatch]
+		for _, w := range wavesOf(r.Waves) {
+			d.Waves = append(d.Waves, EngineWave{tr.Engine, w})
+		}
+		for _, m := range r.Markers {
+			d.realtime[tr.Engine] = append(d.realtime[tr.Engine], [2]int64{int64(m.Shader), m.Realtime})
+		}
+	}
+	if len(q.BufferFull) > 0 {
+		q.Note(capture.Loss, fmt.Sprintf("raise --buffer-size above %s", Bytes(c.Traces[0].Buffer)),
+			"the trace buffer of engine %s was full: what came later is missing", ints(q.BufferFull))
+	}
+	notes.into(q)
+	t.detail(c)
+	t.coverage(c)
+	return t, nil
+}
+
+// detail says which units' instructions were traced.
+func (t *Traced) detail(c *capture.Capture) {
+	q := &t.Quality
+	seen := map[string]bool{}
+	for i := range c.Traces {
+		tr := &c.Traces[i]
+		if tr.Detail == nil {
+			continue
+		}
+		where := fmt.Sprintf("engine %d array %d %s %d SIMD %d", tr.Engine, tr.Detail.Array, unitName(t.family), tr.Detail.Unit, tr.Detail.SIMD)
+		if tr.Detail.SIMD < 0 {
+			where = strings.TrimSuffix(where, " SIMD -1") + " every SIMD"
+		}
+		if seen[where] {
+			continue
+		}
+		seen[where] = true
+		q.InstructionsTraced = append(q.InstructionsTraced, where)
+		if !tr.Detail.Alive {
+			q.Note(capture.Warning, "choose a unit that works with --unit", "%s is harvested: no instruction can be traced there", where)
+		}
+	}
+}
+
+// coverage compares the waves seen with those launched and tells why any are missing.
+func (t *Traced) coverage(c *capture.Capture) {
+	q := &t.Quality
+	if len(c.Traces) == 0 {
+		if len(c.Dispatches) > 0 {
+			q.Note(capture.Info, "record with rigprof trace", "the capture holds no thread traces")
+		}
+		return
+	}
+	for i := range t.Dispatches {
+		d := &t.Dispatches[i]
+		seen := int64(len(d.Waves))
+		switch {
+		case d.Fault != "" || seen == d.WavesLaunched:
+		case seen == 0 && d.WavesLaunched > 0:
+			q.Note(capture.Warning, "see --engines, --unit and --buffer-size", "%s: nothing was traced of %s", d.Kernel, Plural(d.WavesLaunched, "wave"))
+		case seen < d.WavesLaunched:
+			q.Note(capture.Warning, "see --engines and --buffer-size", "%s: %d of %d waves are in the trace", d.Kernel, seen, d.WavesLaunched)
+		default:
+			q.Note(capture.Warning, "other work may have run on the GPU at the time", "%s: %d waves are in the trace, %d were launched", d.Kernel, seen, d.WavesLaunched)
+		}
+	}
+	t.instructionCoverage(c)
+}
+
+// instructionCoverage tells where the units whose instructions are traced ran no wave.
+func (t *Traced) instructionCoverage(c *capture.Capture) {
+	q := &t.Quality
+	none, some := 0, 0
+	for i := range c.Traces {
+		tr := &c.Traces[i]
+		if tr.Detail == nil || !tr.Detail.Alive || tr.Dispatch < 0 || tr.Dispatch >= len(t.Dispatches) {
+			continue
+		}
+		hit := false
+		for _, w := range t.Dispatches[tr.Dispatch].Waves {
+			if w.Engine == tr.Engine && arrayOf(t.family, w.CU) == tr.Detail.Array && unitOf(t.family, w.CU) == tr.Detail.Unit &&
+				(tr.Detail.SIMD < 0 || w.SIMD == tr.Detail.SIMD) {
+				hit = true
+				break
+			}
+		}
+		if hit {
+			some++
+		} else {
+			none++
+		}
+	}
+	if some == 0 && none > 0 {
+		q.Note(capture.Warning, "launch more workgroups, or choose the unit with --unit, --simd and --engines",
+			"no wave ran where instructions are traced (%s)", strings.Join(q.InstructionsTraced, "; "))
+	}
+}
+
+// arrayOf and unitOf split a wave's cu as SPEC's waves joins it.
+func arrayOf(f gpu.Family, cu int) int { return sqtt.Wave{CU: uint8(cu)}.Array(f) }
+func unitOf(f gpu.Family, cu int) int  { return sqtt.Wave{CU: uint8(cu)}.Unit(f) }
+
+// Tables is the view for people.
+func (t *Traced) Tables(limit int) []Table {
+	ds := dispatchTable(t.title(), Number("traced"), Number("cycles"))
+	ws := Table{Title: "waves", Columns: []Column{
+		Number("dispatch"), Number("engine"), Number("array"), Number(strings.ToLower(unitName(t.family))), Number("simd"), Number("slot"),
+		Number("start"), Number("stop"), Number("cycles"),
+	}}
+	total := 0
+	for i := range t.Dispatches {
+		d := &t.Dispatches[i]
+		ds.Add(append(d.cells(i), len(d.Waves), orNil(d.span()))...)
+		total += len(d.Waves)
+		for _, w := range d.Waves {
+			if limit > 0 && len(ws.Rows) >= limit {
+				break
+			}
+			ws.Add(i, w.Engine, arrayOf(t.family, w.CU), unitOf(t.family, w.CU), w.SIMD, w.Slot, w.Start, w.Stop, w.Stop-w.Start)
+		}
+	}
+	leftOut(&ws, total, "waves")
+	return []Table{ds, ws, t.Quality.table()}
+}
+
+func (t *Traced) title() string { return t.Device.title() }
+
+func (d *DeviceDoc) title() string {
+	s := fmt.Sprintf("%s (%s)", d.Name, d.Target)
+	if d.Simulated {
+		s += ", simulated: times are modelled"
+	}
+	return s
+}
+
+// span is the longest time from the first wave's start to the last one's stop on one engine; engines' clocks differ. nil: no waves.
+func (d *TraceDispatch) span() *int64 {
+	type ends struct{ from, to int64 }
+	by := map[int]ends{}
+	for _, w := range d.Waves {
+		e, ok := by[w.Engine]
+		if !ok {
+			e = ends{w.Start, w.Stop}
+		}
+		by[w.Engine] = ends{min(e.from, w.Start), max(e.to, w.Stop)}
+	}
+	var span *int64
+	for _, e := range by {
+		if n := e.to - e.from; span == nil || n > *span {
+			span = &n
+		}
+	}
+	return span
+}
+
+// orNil makes a cell of a number that may be unknown.
+func orNil(p *int64) any {
+	if p == nil {
+		return nil
+	}
+	return *p
+}
+
+// dispatchTable begins the table of dispatches that traces and counters share; the columns given follow.
+func dispatchTable(title string, more ...Column) Table {
+	return Table{Title: title, Columns: append([]Column{
+		Number("dispatch"), Text("kernel"), Text("grid"), Text("groups"), Text("block"), Number("waves"), Number("us"),
+	}, more...)}
+}
+
+func (l *Launch) cells(i int) []any {
+	var us any
+	if l.DurationNs != nil {
+		us = fmt.Sprintf("%d.%03d", *l.DurationNs/1000, *l.DurationNs%1000)
+	}
+	return []any{i, l.Kernel, triple(l.Grid), triple(l.Groups), triple(l.Block), l.WavesLaunched, us}
+}
+
+// triple is "64", "64,2" or "64,2,3".
+func triple(v [3]uint32) string {
+	switch {
+	case v[1] == 1 && v[2] == 1:
+		return fmt.Sprint(v[0])
+	case v[2] == 1:
+		return fmt.Sprintf("%d,%d", v[0], v[1])
+	}
+	return fmt.Sprintf("%d,%d,%d", v[0], v[1], v[2])
+}
+
+// CSV is one row a wave.
+func (t *Traced) CSV() *Table {
+	out := &Table{Columns: []Column{
+		Number("dispatch"), Text("kernel"), Text("simulated"), Number("engine"), Number("array"), Number(strings.ToLower(unitName(t.family))),
+		Number("simd"), Number("slot"), Number("start"), Number("stop"), Number("lanes"),
+	}}
+	for i := range t.Dispatches {
+		for _, w := range t.Dispatches[i].Waves {
+			out.Add(i, t.Dispatches[i].Kernel, t.Device.Simulated, w.Engine, arrayOf(t.family, w.CU), unitOf(t.family, w.CU), w.SIMD, w.Slot, w.Start, w.Stop, w.Lanes)
+		}
+	}
+	return out
+}
+
+// JSON is the document.
+func (t *Traced) JSON() any { return t }
+
+// Chrome writes the waves for a trace viewer: a process per dispatch and engine, a thread per slot.
+func (t *Traced) Chrome(w io.Writer) error {
+	c := newChromeWriter(w)
+	pid := 0
+	for i := range t.Dispatches {
+		d := &t.Dispatches[i]
+		for from := 0; from < len(d.Waves); {
+			to := from
+			var waves []Wave
+			for ; to < len(d.Waves) && d.Waves[to].Engine == d.Waves[from].Engine; to++ {
+				waves = append(waves, d.Waves[to].Wave)
+			}
+			pid++
+			engine := d.Waves[from].Engine
+			name := fmt.Sprintf("%s: dispatch %d engine %d", t.Device.title(), i, engine)
+			c.waves(pid, name, t.family, waves, t.psPerCycle(d.realtime[engine]), d.Kernel)
+			from = to
+		}
+	}
+	return c.close()
+}
+
+// psPerCycle is a shader cycle by the trace's own markers, else by the device's stated clock.
+func (t *Traced) psPerCycle(realtime [][2]int64) float64 {
+	if len(realtime) < 2 && t.clockHz > 0 {
+		return 1e12 / float64(t.clockHz)
+	}
+	return psPerCycle(realtime)
+}
