@@ -245,34 +245,35 @@ type Operand struct {
 type Kind uint8
 
 const (
-	KindNone  Kind = iota
-	KindVGPR       // VGPR number
-	KindAV         // VGPR, or AGPR where the acc bit says so
-	KindAcc        // AGPR only
-	KindSGPR       // scalar register
-	KindSSrc       // scalar register or constant
-	KindSrc        // scalar register, constant or VGPR
-	KindSrcV       // VGPR in a 9-bit field
-	KindSrcAV      // VGPR or AGPR in a 9-bit field
-	KindSrcVI      // VGPR or inline constant (matrix C)
-	KindSrcAVI     // VGPR, AGPR or inline constant
-	KindImm        // number: simm16, message, hwreg, label…
+	KindNone   Kind = iota
+	KindVGPR        // VGPR number
+	KindAV          // VGPR, or AGPR where the acc bit says so
+	KindAcc         // AGPR only
+	KindSGPR        // scalar register
+	KindSSrc        // scalar register or constant
+	KindSrc         // scalar register, constant or VGPR
+	KindSrcV        // VGPR in a 9-bit field
+	KindSrcAV       // VGPR or AGPR in a 9-bit field
+	KindSrcVI       // VGPR or inline constant (matrix C)
+	KindSrcAVI      // VGPR, AGPR or inline constant
+	KindSrcAcc      // AGPR in a 9-bit field
+	KindSoff        // SMEM offset register, absent by the soffset rules
+	KindImm         // number: simm16, message, hwreg, label…
 )
 
 // Op is a row of the static instruction tables.
 type Op struct {
-	Name    string // LLVM's spelling of the base form: "v_add_f32_e32"
-	Flags   Flags
-	Code    uint16 // opcode within the format
-	first   uint16 // first operand in operandPool
-	count   uint8
-	Format  Format
-	Class   Class
-	Reads   Regs // implicit
-	Writes  Regs // implicit
-	archs   uint8
-	printer uint8
-	trace   [2]uint16
+	Name   string // LLVM's spelling of the base form: "v_add_f32_e32"
+	Flags  Flags
+	Code   uint16 // opcode within the format
+	first  uint16 // first operand in operandPool
+	count  uint8
+	set    uint8 // in layoutSets
+	Format Format
+	Class  Class
+	Reads  Regs // implicit
+	Writes Regs // implicit
+	trace  traceRow
 }
 
 // Operands are the operands in table order. The slice must not be written.

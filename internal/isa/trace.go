@@ -1,0 +1,3 @@
+package isa
+
+type traceRow struct{}
