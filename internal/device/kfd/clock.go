@@ -1,0 +1,46 @@
+package kfd
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rigprof/rigprof/internal/device/kfd/abi"
+)
+
+// clockPair is one measure of both clocks at one moment.
+type clockPair struct {
+	gpu   uint64 // ticks
+	host  int64  // CLOCK_MONOTONIC, ns
+	errNs int64  // the host's time is off by this at most
+}
+
+// monotonic is the host's clock, ns.
+func monotonic() int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		return 0
+	}
+	return ts.Nano()
+}
+
+// measure reads the GPU's clock between two looks at the host's.
+func (d *Device) measure() (clockPair, error) {
+	a := abi.GetClockCountersArgs{GPUID: d.node.GPUID}
+	before := monotonic()
+	err := d.ioctl(d.kfd, abi.GetClockCounters, unsafe.Pointer(&a))
+	after := monotonic()
+	return clockPair{gpu: a.GPUClockCounter, host: before + (after-before)/2, errNs: (after - before + 1) / 2}, err
+}
+
+// The two oscillators drift apart by this at most: 50 ppm each, as crystals are sold.
+const driftPPM = 100
+
+// hostTime converts a GPU time near the pair. The error grows with the distance.
+func (d *Device) hostTime(p clockPair, ticks uint64) (ns, errNs int64) {
+	dt := ticksToNs(int64(ticks-p.gpu), d.refHz)
+	return p.host + dt, p.errNs + max(dt, -dt)*driftPPM/1e6 + 1e9/d.refHz
+}
+
+// ticksToNs divides last and keeps whole seconds apart, so that nothing overflows for centuries.
+func ticksToNs(t, hz int64) int64 { return t/hz*1e9 + t%hz*1e9/hz }
