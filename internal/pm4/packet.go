@@ -21,8 +21,8 @@ const (
 
 // Packet is one type-3 packet of a stream.
 type Packet struct {
-	Off  int      // of its header, in dwords from the stream's start
-	Op   Op       //
+	Off  int // of its header, in dwords from the stream's start
+	Op   Op
 	Raw  []uint32 // header and body, part of the stream's memory
 	Body []uint32 // Raw[1:]
 }
