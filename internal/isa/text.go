@@ -1,29 +1,264 @@
 package isa
 
-// AppendText appends the instruction at pc as LLVM's disassembler prints it, for waves of the given size.
+import "strconv"
+
+// AppendText appends the instruction at pc as LLVM's disassembler prints it, for waves of the given size. Branch
+// targets print as the 16-bit number of the encoding, as llvm-mc does; see [Inst.Target] for the address.
 func AppendText(dst []byte, arch Arch, wave int, pc uint64, in *Inst) []byte {
-	return appendName(dst, in)
+	p := printer{b: dst, in: in, wave: wave, family: familyOf(arch)}
+	switch in.Op.Format {
+	case SOP1, SOP2, SOPC, SOPK, SOPP:
+		p.scalar()
+	case SMEM:
+		p.smem()
+	case DS:
+		p.ds()
+	case FLAT, GLOBAL, SCRATCH:
+		p.flat()
+	case MUBUF, MTBUF:
+		p.buffer()
+	case MIMG:
+		p.image()
+	case EXP:
+		p.export()
+	case LDSDIR:
+		p.ldsdir()
+	case VOPD:
+		p.dual()
+	default:
+		p.vector()
+	}
+	return p.b
 }
 
-func appendName(dst []byte, in *Inst) []byte {
-	op := in.Op
-	switch in.Form {
-	case DPP16, DPP8:
-		switch {
-		case op.Format == VOPC:
-			return append(dst, op.Base()...)
-		case op.Format == VOP1 || op.Format == VOP2:
-			if op.Name == "v_nop" {
-				return append(dst, op.Name...)
-			}
-			return append(append(dst, op.Base()...), "_dpp"...)
-		}
-		return append(append(dst, op.Base()...), "_e64_dpp"...)
-	case SDWA:
-		if op.Name == "v_nop" {
-			return append(dst, op.Name...)
-		}
-		return append(append(dst, op.Base()...), "_sdwa"...)
+// Indices of the family columns of the name tables.
+const (
+	familyCDNA = iota
+	familyRDNA3
+	familyRDNA4
+	numFamily
+)
+
+func familyOf(a Arch) int {
+	switch {
+	case a.CDNA():
+		return familyCDNA
+	case a == RDNA4:
+		return familyRDNA4
 	}
-	return append(dst, op.Name...)
+	return familyRDNA3
+}
+
+// printer appends one instruction's text.
+type printer struct {
+	b      []byte
+	in     *Inst
+	wave   int
+	family int
+	n      int // operands printed
+}
+
+func (p *printer) str(s string)      { p.b = append(p.b, s...) }
+func (p *printer) dec(v int64)       { p.b = strconv.AppendInt(p.b, v, 10) }
+func (p *printer) hex(v uint64)      { p.b = strconv.AppendUint(append(p.b, "0x"...), v, 16) }
+func (p *printer) byte(c byte)       { p.b = append(p.b, c) }
+func (p *printer) name()             { p.str(p.in.Op.Name) }
+func (p *printer) flag(f Field) bool { return p.in.Flag(f) }
+
+// next starts an operand: a space before the first, a comma before the others.
+func (p *printer) next() {
+	if p.n == 0 {
+		p.byte(' ')
+	} else {
+		p.str(", ")
+	}
+	p.n++
+}
+
+// opt prints a word where the flag is set.
+func (p *printer) opt(f Field, word string) {
+	if p.flag(f) {
+		p.str(word)
+	}
+}
+
+func (p *printer) num(label string, v uint64) {
+	p.str(label)
+	p.b = strconv.AppendUint(p.b, v, 10)
+}
+
+// tuple prints a register or a range of them.
+func (p *printer) tuple(prefix string, first, n int) {
+	p.str(prefix)
+	if n <= 1 {
+		p.dec(int64(first))
+		return
+	}
+	p.byte('[')
+	p.dec(int64(first))
+	p.byte(':')
+	p.dec(int64(first + n - 1))
+	p.byte(']')
+}
+
+// sreg prints n scalar registers from a code on.
+func (p *printer) sreg(code uint16, n int) {
+	cdna := p.family == familyCDNA
+	pair := func(lo, hi, both string, odd bool) {
+		switch {
+		case n == 2:
+			p.str(both)
+		case odd:
+			p.str(hi)
+		default:
+			p.str(lo)
+		}
+	}
+	switch {
+	case code < 102 || code < 106 && !cdna:
+		p.tuple("s", int(code), n)
+	case code < 104 && n <= 2:
+		pair("flat_scratch_lo", "flat_scratch_hi", "flat_scratch", code&1 != 0)
+	case code < 106 && n <= 2:
+		pair("xnack_mask_lo", "xnack_mask_hi", "xnack_mask", code&1 != 0)
+	case code < 106:
+		p.tuple("s", int(code), n)
+	case code < 108 && n <= 2:
+		pair("vcc_lo", "vcc_hi", "vcc", code&1 != 0)
+	case code < 108:
+		p.tuple("s", int(code), n)
+	case code < 124:
+		p.tuple("ttmp", int(code)-Ttmp0, n)
+	case code == 124 && cdna || code == 125 && !cdna:
+		p.str("m0")
+	case code == 124 || code == 125:
+		p.str("null")
+	case code < 128:
+		pair("exec_lo", "exec_hi", "exec", code&1 != 0)
+	case code == 230:
+		pair("src_flat_scratch_base_lo", "", "src_flat_scratch_base", false)
+	case code == 231:
+		p.str("src_flat_scratch_base_hi")
+	case code == SrcSharedBase:
+		p.str("src_shared_base")
+	case code == SrcSharedLimit:
+		p.str("src_shared_limit")
+	case code == SrcPrivateBase:
+		p.str("src_private_base")
+	case code == SrcPrivateLimit:
+		p.str("src_private_limit")
+	case code == 239:
+		p.str("src_pops_exiting_wave_id")
+	case code == SrcVccz:
+		p.str("src_vccz")
+	case code == SrcExecz:
+		p.str("src_execz")
+	case code == SrcScc:
+		p.str("src_scc")
+	case code == 254:
+		p.str("src_lds_direct")
+	default:
+		p.num("reserved_", uint64(code))
+	}
+}
+
+var floatText = [9]string{"0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494"}
+
+// constant prints an inline constant.
+func (p *printer) constant(code uint16, bits int) {
+	switch {
+	case code <= 192:
+		p.dec(int64(code) - 128)
+	case code <= 208:
+		p.dec(192 - int64(code))
+	case code == 248 && bits == 64:
+		p.str("0.15915494309189532")
+	default:
+		p.str(floatText[code-240])
+	}
+}
+
+// literal prints the literal dword. One that an inline constant could have stood for is marked lit().
+func (p *printer) literal(v uint32, bits int, t Type) {
+	plain := false
+	switch {
+	case bits == 64:
+		plain = t == TypeF64
+	case bits == 16:
+		switch uint16(v) {
+		case 0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118:
+			plain = true
+		}
+		if n := int16(v); v>>16 == 0 && n >= -16 && n <= 64 {
+			plain = true
+		}
+		plain = !(plain && v>>16 == 0)
+	default:
+		plain = true
+		switch v {
+		case 0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000, 0x40000000, 0xc0000000, 0x40800000, 0xc0800000, 0x3e22f983:
+			plain = false
+		}
+		if n := int32(v); n >= -16 && n <= 64 {
+			plain = false
+		}
+	}
+	if plain {
+		p.hex(uint64(v))
+		return
+	}
+	p.str("lit(")
+	p.hex(uint64(v))
+	p.byte(')')
+}
+
+// bitsOf is an operand's size for this wave size.
+func (p *printer) bitsOf(a *Arg) int {
+	if p.in.maskArg(a) {
+		return p.wave
+	}
+	return int(a.Bits)
+}
+
+// arg prints an operand without modifiers.
+func (p *printer) arg(a *Arg) {
+	bits := p.bitsOf(a)
+	n := (bits + 31) / 32
+	switch a.Kind {
+	case ArgNone:
+		p.str("off")
+	case ArgVGPR:
+		p.tuple("v", int(a.Reg), n)
+		if p.halves(a) {
+			if a.Hi {
+				p.str(".h")
+			} else {
+				p.str(".l")
+			}
+		}
+	case ArgAGPR:
+		p.tuple("a", int(a.Reg), n)
+	case ArgScalar:
+		p.sreg(a.Reg, n)
+	case ArgConst:
+		p.constant(a.Reg, bits/max(1, packed(a)))
+	case ArgLiteral:
+		p.literal(p.in.Lit, bits, a.Type)
+	case ArgImm:
+		p.hex(uint64(a.Imm))
+	}
+}
+
+func packed(a *Arg) int { return max(int(a.Count), 1) }
+
+// halves tells whether LLVM names the half of a 16-bit VGPR operand: on gfx11 only.
+func (p *printer) halves(a *Arg) bool {
+	if p.family != familyRDNA3 || a.Bits != 16 {
+		return false
+	}
+	switch p.in.Op.Format {
+	case VOP1, VOP2, VOPC, VOP3, VINTERP:
+		return true
+	}
+	return false
 }

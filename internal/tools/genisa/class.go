@@ -77,3 +77,23 @@ func vectorClass(row map[string]string, name string, has func(string) bool) stri
 
 // traceOf is what the row sends to a thread trace.
 func (g *gen) traceOf(f family, row map[string]string) string { return "traceRow{}" }
+
+// names emits the tables of names that numbers print as, one array per kind.
+func (g *gen) names(p func(string, ...any)) {
+	size := map[string]int{"hwreg": 64, "msg": 256, "bufformat": 128, "dfmt": 16, "nfmt": 8}
+	kinds := []string{"hwreg", "msg", "bufformat", "dfmt", "nfmt"}
+	rows := g.rows("names.tsv")
+	for _, k := range kinds {
+		p("var %sNames = [numFamily][%d]string{\n", k, size[k])
+		for _, col := range []string{"cdna", "rdna3", "rdna4"} {
+			p("{")
+			for _, row := range rows {
+				if row["kind"] == k && row[col] != "" {
+					p("%d: %q,\n", atoi(row, "code"), row[col])
+				}
+			}
+			p("},\n")
+		}
+		p("}\n\n")
+	}
+}

@@ -535,6 +535,8 @@ func (g *gen) emit() []byte {
 		p("{%s},\n", ints(row[:]))
 	}
 	p("}\n\nvar opIndex = [...]uint16{\n%s,\n}\n", ints(g.index))
+	p("\n")
+	g.names(p)
 	return b.Bytes()
 }
 

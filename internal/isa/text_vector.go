@@ -1,0 +1,333 @@
+package isa
+
+import "strings"
+
+// suffix prints the name with the ending of its form.
+func (p *printer) vectorName() {
+	op := p.in.Op
+	switch p.in.Form {
+	case DPP16, DPP8:
+		switch {
+		case op.Name == "v_nop":
+			p.name()
+		case op.Format == VOPC:
+			p.str(op.Base())
+		case op.Format == VOP1 || op.Format == VOP2:
+			p.str(op.Base())
+			p.str("_dpp")
+		default:
+			p.str(op.Base())
+			p.str("_e64_dpp")
+		}
+	case SDWA:
+		if op.Name == "v_nop" {
+			p.name()
+			return
+		}
+		p.str(op.Base())
+		p.str("_sdwa")
+	default:
+		p.name()
+	}
+}
+
+func (p *printer) vcc() {
+	if p.wave == 32 {
+		p.str("vcc_lo")
+	} else {
+		p.str("vcc")
+	}
+}
+
+// vector prints VOP1, VOP2, VOPC, VOP3, VOP3P and VINTERP.
+func (p *printer) vector() {
+	in := p.in
+	op := in.Op
+	p.vectorName()
+	if op.Format == VOPC {
+		p.compareDst()
+	}
+	carry := (op.Format == VOP2) && (op.Reads|op.Writes)&RegVCC != 0
+	for i := range in.NumArgs() {
+		a := in.Arg(i)
+		if op.Has(FlagSDST) && a.Field == FieldVdst && op.Writes&RegEXEC != 0 && p.family != familyCDNA {
+			continue // v_cmpx writes only EXEC
+		}
+		p.next()
+		p.source(&a)
+		if carry && a.Field == FieldVdst && op.Writes&RegVCC != 0 {
+			p.next()
+			p.vcc()
+		}
+		if op.Has(FlagLiteral) && a.Field == FieldSrc0 && strings.Contains(op.Name, "mk_") {
+			p.next()
+			p.hex(uint64(in.Lit))
+		}
+	}
+	if carry && op.Reads&RegVCC != 0 {
+		p.next()
+		p.vcc()
+	}
+	if op.Has(FlagLiteral) && strings.Contains(op.Name, "ak_") {
+		p.next()
+		p.hex(uint64(in.Lit))
+	}
+	p.vectorModifiers()
+}
+
+// compareDst prints the implicit or SDWA destination of VOPC.
+func (p *printer) compareDst() {
+	in := p.in
+	if in.Op.Writes&RegEXEC != 0 && p.family != familyCDNA {
+		return
+	}
+	p.next()
+	if in.Form == SDWA && in.Flag(FieldSD) {
+		p.sreg(uint16(in.Field(FieldSdst)), 2)
+		return
+	}
+	p.vcc()
+}
+
+// source prints an operand with its modifiers.
+func (p *printer) source(a *Arg) {
+	neg, abs := a.Neg, a.Abs
+	if p.in.Op.Format == VOP3P || p.in.Op.Format == VOP3PX {
+		neg, abs = false, false
+		if p.in.Op.Has(FlagMix) {
+			neg, abs = a.Neg, a.Abs
+		}
+	}
+	if a.Sext {
+		p.str("sext(")
+	}
+	imm := (a.Kind == ArgLiteral || a.Kind == ArgConst) && !abs
+	switch {
+	case neg && imm:
+		p.str("neg(")
+	case neg:
+		p.byte('-')
+	}
+	if abs {
+		p.byte('|')
+	}
+	p.arg(a)
+	if abs {
+		p.byte('|')
+	}
+	if neg && imm || a.Sext {
+		p.byte(')')
+	}
+}
+
+// bitList prints bits as a list in brackets.
+func (p *printer) bitList(label string, bits uint32, n int) {
+	p.str(label)
+	for i := range n {
+		if i > 0 {
+			p.byte(',')
+		}
+		p.byte('0' + byte(bits>>i&1))
+	}
+	p.byte(']')
+}
+
+// sources is the number of sources of a VOP3 operation.
+func (o *Op) sources() int {
+	n := 0
+	for _, a := range o.Operands() {
+		if s := sourceOf(a.Field); s >= n {
+			n = s + 1
+		}
+	}
+	return n
+}
+
+var omodNames = [4]string{"", " mul:2", " mul:4", " div:2"}
+
+func (p *printer) vectorModifiers() {
+	in := p.in
+	op := in.Op
+	n := op.sources()
+	switch op.Format {
+	case VOP3, VINTERP:
+		if v := in.Field(FieldOpSel); v != 0 {
+			bits := v & (1<<n - 1)
+			bits |= v >> 3 << n
+			p.bitList(" op_sel:[", bits, n+1)
+		}
+	case VOP3P, VOP3PX:
+		if in.HasField(FieldCbsz) {
+			p.matrixModifiers()
+			return
+		}
+		if v := in.Field(FieldOpSel) & (1<<n - 1); v != 0 {
+			p.bitList(" op_sel:[", v, n)
+		}
+		hi := in.OpSelHi() & (1<<n - 1)
+		defaultHi := uint32(1<<n - 1)
+		if op.Has(FlagMix) {
+			defaultHi = 0
+		}
+		if hi != defaultHi {
+			p.bitList(" op_sel_hi:[", hi, n)
+		}
+		if !op.Has(FlagMix) {
+			if v := in.Field(FieldNeg) & (1<<n - 1); v != 0 {
+				p.bitList(" neg_lo:[", v, n)
+			}
+			if v := in.Field(FieldNegHi) & (1<<n - 1); v != 0 {
+				p.bitList(" neg_hi:[", v, n)
+			}
+		}
+	}
+	p.opt(FieldClamp, " clamp")
+	p.str(omodNames[in.Field(FieldOmod)])
+	if op.Format == VINTERP {
+		p.num(" wait_exp:", uint64(in.Field(FieldWaitExp)))
+	}
+	switch in.Form {
+	case DPP16:
+		p.dpp16()
+	case DPP8:
+		p.str(" dpp8:[")
+		v := in.Field(FieldDpp8)
+		for i := range 8 {
+			if i > 0 {
+				p.byte(',')
+			}
+			p.byte('0' + byte(v>>(3*i)&7))
+		}
+		p.byte(']')
+		marker := in.Raw[0] & 0x1ff
+		if in.Size == 12 {
+			marker = in.Raw[1] & 0x1ff
+		}
+		if marker == markDPP8FI {
+			p.str(" fi:1")
+		}
+	case SDWA:
+		p.sdwa()
+	}
+}
+
+func (p *printer) matrixModifiers() {
+	in := p.in
+	if v := in.Field(FieldCbsz); v != 0 {
+		p.num(" cbsz:", uint64(v))
+	}
+	if v := in.Field(FieldAbid); v != 0 && in.Op.Format != VOP3PX {
+		p.num(" abid:", uint64(v))
+	}
+	v := in.Field(FieldBlgp)
+	switch {
+	case v == 0:
+	case strings.Contains(in.Op.Name, "_f64"):
+		p.bitList(" neg:[", v, 3)
+	default:
+		p.num(" blgp:", uint64(v))
+	}
+}
+
+func (p *printer) dpp16() {
+	in := p.in
+	c := in.Field(FieldDppCtrl)
+	switch {
+	case c < 0x100:
+		p.str(" quad_perm:[")
+		for i := range 4 {
+			if i > 0 {
+				p.byte(',')
+			}
+			p.byte('0' + byte(c>>(2*i)&3))
+		}
+		p.byte(']')
+	case c > 0x100 && c < 0x110:
+		p.num(" row_shl:", uint64(c&15))
+	case c > 0x110 && c < 0x120:
+		p.num(" row_shr:", uint64(c&15))
+	case c > 0x120 && c < 0x130:
+		p.num(" row_ror:", uint64(c&15))
+	case c == 0x130:
+		p.str(" wave_shl:1")
+	case c == 0x134:
+		p.str(" wave_rol:1")
+	case c == 0x138:
+		p.str(" wave_shr:1")
+	case c == 0x13c:
+		p.str(" wave_ror:1")
+	case c == 0x140:
+		p.str(" row_mirror")
+	case c == 0x141:
+		p.str(" row_half_mirror")
+	case c == 0x142:
+		p.str(" row_bcast:15")
+	case c == 0x143:
+		p.str(" row_bcast:31")
+	case c >= 0x150 && c < 0x160 && p.family == familyCDNA:
+		p.num(" row_newbcast:", uint64(c&15))
+	case c >= 0x150 && c < 0x160:
+		p.num(" row_share:", uint64(c&15))
+	case c >= 0x160 && c < 0x170:
+		p.num(" row_xmask:", uint64(c&15))
+	default:
+		p.str(" /* unknown dpp_ctrl */")
+	}
+	p.str(" row_mask:")
+	p.hex(uint64(in.Field(FieldDppRowMask)))
+	p.str(" bank_mask:")
+	p.hex(uint64(in.Field(FieldDppBankMask)))
+	p.opt(FieldDppBC, " bound_ctrl:1")
+	p.opt(FieldDppFI, " fi:1")
+}
+
+var sdwaSels = [8]string{"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD", "DWORD"}
+
+func (p *printer) sdwa() {
+	in := p.in
+	if in.Op.Name == "v_nop" {
+		return
+	}
+	if in.Op.Format != VOPC {
+		p.str(" dst_sel:")
+		p.str(sdwaSels[in.Field(FieldDstSel)])
+		p.str(" dst_unused:")
+		p.str([4]string{"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "UNUSED_PAD"}[in.Field(FieldDstUnused)])
+	}
+	p.str(" src0_sel:")
+	p.str(sdwaSels[in.Field(FieldSrc0Sel)])
+	if in.Op.Format != VOP1 {
+		p.str(" src1_sel:")
+		p.str(sdwaSels[in.Field(FieldSrc1Sel)])
+	}
+}
+
+// dual prints VOPD.
+func (p *printer) dual() {
+	in := p.in
+	half := func(op *Op, y bool) {
+		p.str(op.Name)
+		p.n = 0
+		for _, f := range [...]Field{FieldVdstY, FieldSrcY0, FieldSrcY1} {
+			for i, o := range op.Operands() {
+				if o.Field != f {
+					continue
+				}
+				a := in.arg(op, i, y)
+				p.next()
+				p.arg(&a)
+				if f == FieldSrcY0 && op.Has(FlagLiteral) && strings.Contains(op.Name, "mk_") {
+					p.next()
+					p.hex(uint64(in.Lit))
+				}
+			}
+		}
+		if op.Has(FlagLiteral) && strings.Contains(op.Name, "ak_") {
+			p.next()
+			p.hex(uint64(in.Lit))
+		}
+	}
+	half(in.Op, false)
+	p.str(" :: ")
+	half(in.OpY, true)
+}
