@@ -23,7 +23,7 @@ func newPM4Cmd(e *env) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPM4DisasmCmd(e))
+	cmd.AddCommand(newPM4ProgramCmd(e, "start"), newPM4ProgramCmd(e, "stop"), newPM4DisasmCmd(e))
 	return cmd
 }
 

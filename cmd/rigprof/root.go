@@ -46,7 +46,7 @@ func newRootCmd(e *env) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add("read", newDecodeCmd(e))
+	add("read", newShowCmd(e), newDecodeCmd(e))
 	add("explain", newListCmd(e), newPM4Cmd(e), newInfoCmd(e), newVersionCmd(e))
 	return root
 }

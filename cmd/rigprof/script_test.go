@@ -39,7 +39,7 @@ func exitcodeRunner(ts *testscript.TestScript, out, errb *bytes.Buffer, args []s
 	return n
 }
 
-// jsonCmd checks values of a JSON file: json FILE path=value..., path as in dispatches.0.kernel; a # counts an array.
+// jsonCmd checks values of a JSON file: json FILE path=value..., path as in dispatches.0.kernel; len counts an array.
 func jsonCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: json FILE path=value...")
@@ -56,7 +56,7 @@ func jsonCmd(ts *testscript.TestScript, neg bool, args []string) {
 			case map[string]any:
 				got = v[key]
 			case []any:
-				if key == "#" {
+				if key == "len" {
 					got = float64(len(v))
 					continue
 				}

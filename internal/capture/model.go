@@ -91,7 +91,8 @@ type Trace struct {
 	Buffer   int64  `json:"buffer"` // bytes the engine might write
 	Length   int64  `json:"length"`
 	Full     bool   `json:"full"`
-	Error    string `json:"error,omitempty"` // why the length cannot be trusted
+	Dropped  int64  `json:"dropped,omitempty"` // what the hardware counted as lost: bytes on gfx9, its own unit from gfx11 on
+	Error    string `json:"error,omitempty"`   // why the length cannot be trusted
 
 	// Where instructions were traced; nil: nowhere.
 	Detail *Detail `json:"detail"`

@@ -107,11 +107,12 @@ func Decode(files []StreamFile) *Decoded {
 		f := &files[i]
 		results[i] = sqtt.DecodeWavesWith(f.Family, f.Header, f.Bytes)
 		d.Streams[i] = streamOf(f.Name, results[i])
+		d.Streams[i].Packets = countPackets(f.Family, f.Header, f.Bytes)
 	})
 	q := &d.Quality
 	var notes grouped
 	for i, r := range results {
-		q.stream(i, r)
+		q.stream(i, r, d.Streams[i].Packets)
 		name := d.Streams[i].File
 		notes.losses(name, r)
 		if r.Header > 0 {
@@ -120,7 +121,7 @@ func Decode(files []StreamFile) *Decoded {
 		switch {
 		case r.Bytes == 0:
 			notes.add(name, capture.Warning, "empty, nothing was traced", "was the engine harvested, or the trace never started?")
-		case r.Packets == 0:
+		case d.Streams[i].Packets == 0:
 			notes.add(name, capture.Warning, "no token could be read", "check --target")
 		case len(r.Waves) == 0:
 			notes.add(name, capture.Warning, "no wave starts and ends in it", "no work may have run on this engine; --format packets shows what there is")
@@ -130,9 +131,18 @@ func Decode(files []StreamFile) *Decoded {
 	return d
 }
 
+// countPackets is the number of whole tokens, NOPs included.
+func countPackets(f gpu.Family, h sqtt.Header, b []byte) int64 {
+	var n int64
+	for range sqtt.PacketsWith(f, h, b) {
+		n++
+	}
+	return n
+}
+
 func streamOf(name string, r *sqtt.Result) Stream {
 	s := Stream{
-		File: name, Family: r.Family.String(), Bytes: r.Bytes, Packets: r.Packets, Cycles: int64(r.End),
+		File: name, Family: r.Family.String(), Bytes: r.Bytes, Cycles: int64(r.End),
 		Waves: wavesOf(r.Waves), Realtime: make([][2]int64, len(r.Markers)), family: r.Family,
 	}
 	for i, m := range r.Markers {

@@ -63,10 +63,10 @@ func (q *Quality) Warned() bool {
 	return slices.ContainsFunc(q.Notes, func(n capture.Note) bool { return n.Level != capture.Info })
 }
 
-// stream counts one engine's stream in.
-func (q *Quality) stream(engine int, r *sqtt.Result) {
+// stream counts one engine's stream of so many tokens in.
+func (q *Quality) stream(engine int, r *sqtt.Result, tokens int64) {
 	q.TraceBytes += r.Bytes
-	q.Tokens += r.Packets
+	q.Tokens += tokens
 	q.BytesLost += r.Losses.EmptyBytes + (r.Losses.UnknownBits+7)/8
 	q.PacketsLost += r.Losses.PacketsLost
 	q.WavesComplete += int64(len(r.Waves))

@@ -153,10 +153,12 @@ func Trace(c *capture.Capture) (*Traced, error) {
 
 	results := make([]*sqtt.Result, len(c.Traces))
 	errs := make([]error, len(c.Traces))
+	tokens := make([]int64, len(c.Traces))
 	parallel(len(c.Traces), func(i int) {
 		b, err := c.Traces[i].Bytes.Bytes()
 		errs[i] = err
 		results[i] = sqtt.DecodeWavesWith(familyOf(c.Traces[i].Family), sqtt.HeaderNo, b)
+		tokens[i] = countPackets(familyOf(c.Traces[i].Family), sqtt.HeaderNo, b)
 	})
 	var notes grouped
 	for i, r := range results {
@@ -164,7 +166,7 @@ func Trace(c *capture.Capture) (*Traced, error) {
 		if errs[i] != nil {
 			q.Note(capture.Loss, "", "trace of engine %d: %v", tr.Engine, errs[i])
 		}
-		q.stream(tr.Engine, r)
+		q.stream(tr.Engine, r, tokens[i])
 		name := fmt.Sprintf("engine %d", tr.Engine)
 		notes.losses(name, r)
 		if tr.Full {
@@ -184,14 +186,34 @@ func Trace(c *capture.Capture) (*Traced, error) {
 			d.realtime[tr.Engine] = append(d.realtime[tr.Engine], [2]int64{int64(m.Shader), m.Realtime})
 		}
 	}
-	if len(q.BufferFull) > 0 {
-		q.Note(capture.Loss, fmt.Sprintf("raise --buffer-size above %s", Bytes(c.Traces[0].Buffer)),
-			"the trace buffer of engine %s was full: what came later is missing", ints(q.BufferFull))
-	}
+	t.full(c)
 	notes.into(q)
 	t.detail(c)
 	t.coverage(c)
 	return t, nil
+}
+
+// full tells of full buffers: where, how much the hardware says it lost, what to change.
+func (t *Traced) full(c *capture.Capture) {
+	q := &t.Quality
+	if len(q.BufferFull) == 0 {
+		return
+	}
+	var size, dropped int64
+	for i := range c.Traces {
+		if c.Traces[i].Full {
+			size = max(size, c.Traces[i].Buffer)
+			dropped += c.Traces[i].Dropped
+		}
+	}
+	lost := "what came later is missing"
+	switch {
+	case dropped > 0 && t.family == gpu.GFX9:
+		lost = Bytes(dropped) + " that came later are missing"
+	case dropped > 0:
+		lost = fmt.Sprintf("what came later is missing (the hardware counted %d lost tokens)", dropped)
+	}
+	q.Note(capture.Loss, fmt.Sprintf("raise --buffer-size above %s per engine", Bytes(size)), "the trace buffer of engine %s was full: %s", ints(q.BufferFull), lost)
 }
 
 // detail says which units' instructions were traced.

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/launch"
+	"github.com/rigprof/rigprof/internal/pm4"
+	"github.com/rigprof/rigprof/internal/sqtt"
+)
+
+type programOptions struct {
+	GPU     string
+	Dies    int
+	Engines int
+	Size    string
+	Address string
+	Live    string
+	Raw     bool
+	Output  string
+}
+
+// newPM4ProgramCmd is pm4 start or pm4 stop.
+func newPM4ProgramCmd(e *env, name string) *cobra.Command {
+	var o programOptions
+	short := "Print the packets that start a thread trace"
+	example := "  rigprof pm4 start --gpu gfx942 --dies 8 --engines 4 --size 1M --address 0x7f0000000000"
+	if name == "stop" {
+		short = "Print the packets that stop a thread trace and store each engine's end"
+		example = "  rigprof pm4 stop --gpu gfx1100 --address 0x1000 --live f,f/f,f/0/f,f/f,f/f,7 --raw"
+	}
+	cmd := &cobra.Command{
+		Use: name, Short: short, Example: example, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			words, g, err := o.program(name)
+			if err != nil {
+				return err
+			}
+			e.started = true
+			return e.output(o.Output, func(w io.Writer) error {
+				if o.Raw {
+					return writeWords(w, words)
+				}
+				return pm4.Disassemble(w, g.GC, words)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.GPU, "gpu", "gfx1100", "`GPU`: a target or a model of 'rigprof list gpus'")
+	f.IntVar(&o.Dies, "dies", 0, "`n` dies instead of the model's")
+	f.IntVar(&o.Engines, "engines", 0, "`n` engines of each die instead of the model's")
+	if name == "start" {
+		f.StringVar(&o.Size, "size", "1M", "trace `bytes` per engine")
+	}
+	f.StringVar(&o.Address, "address", "0x100000", "GPU `address` of the trace buffers (start) or of the ends (stop)")
+	f.StringVar(&o.Live, "live", "", "working units as hex `masks`: engines apart by /, arrays by comma (default: the model's)")
+	f.BoolVar(&o.Raw, "raw", false, "print one hex word a line instead of the disassembly")
+	f.StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
+	return cmd
+}
+
+// program builds the words that the flags ask for.
+func (o *programOptions) program(name string) ([]uint32, *gpu.GPU, error) {
+	g, err := lookupGPU(o.GPU)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Dies < 0 || o.Engines < 0 {
+		return nil, nil, fmt.Errorf("--dies and --engines count from 1")
+	}
+	if o.Dies > 0 && o.Dies != g.Dies || o.Engines > 0 && o.Engines != g.SEs {
+		g.Live = nil // the model's masks are of its own shape
+		if o.Dies > 0 {
+			g.Dies = o.Dies
+		}
+		if o.Engines > 0 {
+			g.SEs = o.Engines
+		}
+	}
+	const most = 1 << 10 // engines: far beyond any part
+	if g.Dies > most || g.SEs > most || g.Engines() > most {
+		return nil, nil, fmt.Errorf("--dies %d --engines %d: no GPU has so many", g.Dies, g.SEs)
+	}
+	live := g.LiveUnits()
+	if o.Live != "" {
+		if live, err = parseLive(o.Live); err != nil {
+			return nil, nil, err
+		}
+	}
+	address, err := strconv.ParseInt(o.Address, 0, 64)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--address %q: want a number such as 0x100000", o.Address)
+	}
+	var words []uint32
+	if name == "stop" {
+		words, err = sqtt.Stop(g, live, address)
+		return words, g, err
+	}
+	size, err := launch.ParseSize(o.Size)
+	if err != nil || size > 1<<62 {
+		return nil, nil, fmt.Errorf("--size %q: want bytes such as 64K or 1M", o.Size)
+	}
+	words, err = sqtt.Start(g, live, int64(size), address)
+	return words, g, err
+}
+
+// parseLive reads 3ff/3ff,1ff/0.
+func parseLive(s string) ([][]uint32, error) {
+	var live [][]uint32
+	for engine := range strings.SplitSeq(s, "/") {
+		var arrays []uint32
+		for mask := range strings.SplitSeq(engine, ",") {
+			v, err := strconv.ParseUint(strings.TrimPrefix(mask, "0x"), 16, 32)
+			if err != nil {
+				return nil, fmt.Errorf("--live %q: %q is no hex mask", s, mask)
+			}
+			arrays = append(arrays, uint32(v))
+		}
+		live = append(live, arrays)
+	}
+	return live, nil
+}
+
+func writeWords(w io.Writer, words []uint32) error {
+	bw := bufio.NewWriter(w)
+	for _, v := range words {
+		if _, err := fmt.Fprintf(bw, "%08x\n", v); err != nil {
+			return err
+		}
+	}
+	return bw.Flush()
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/report"
+)
+
+type showOptions struct {
+	renderOptions
+	View   string
+	Per    string
+	Strict bool
+}
+
+func newShowCmd(e *env) *cobra.Command {
+	var o showOptions
+	cmd := &cobra.Command{
+		Use:     "show CAPTURE",
+		Short:   "Show a capture again, in any format",
+		Example: "  rigprof show vadd.rigprof\n  rigprof show --format chrome -o vadd.json vadd.rigprof",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			e.started = true
+			c, err := capture.Open(args[0])
+			if err != nil {
+				return err
+			}
+			defer func() { _ = c.Close() }() // only read
+			v, q, err := o.view(c)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if err := e.render(v, &o.renderOptions); err != nil {
+				return err
+			}
+			return e.strict(o.Strict, q)
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&o.View, "view", "auto", "what to show: auto, trace or counters")
+	cmd.Flags().StringVar(&o.Per, "per", "", "counters: `unit` gives a row per die, engine, array and WGP")
+	cmd.Flags().BoolVar(&o.Strict, "strict", false, "exit with 3 where the data is less than was asked for")
+	return cmd
+}
+
+func (o *showOptions) validate() error {
+	if err := o.renderOptions.validate(); err != nil {
+		return err
+	}
+	if err := oneOf("view", o.View, "auto", "trace", "counters"); err != nil {
+		return err
+	}
+	return oneOf("per", o.Per, "", "unit")
+}
+
+// view chooses what the capture holds.
+func (o *showOptions) view(c *capture.Capture) (view, *report.Quality, error) {
+	if o.View == "counters" || o.View == "auto" && len(c.Counters) > 0 && len(c.Traces) == 0 {
+		v, err := report.Counters(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		v.PerUnit = o.Per == "unit"
+		return v, &v.Quality, nil
+	}
+	v, err := report.Trace(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return v, &v.Quality, nil
+}

@@ -1,0 +1,279 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/codeobj"
+	"github.com/rigprof/rigprof/internal/device"
+	"github.com/rigprof/rigprof/internal/launch"
+)
+
+// Options are what every recording needs.
+type Options struct {
+	Device  device.Device
+	Name    string // of the code object's file, as the user typed it
+	Data    []byte // its bytes
+	Launch  *launch.Launch
+	Timeout time.Duration // for all of the GPU's work; 0: as long as it takes
+	Check   bool          // verify the buffers that the launch file describes
+	Saves   []launch.Save
+	Capture *capture.Writer
+	Meta    capture.Meta
+	Notef   func(format string, args ...any) // remarks for the user while it runs
+}
+
+// TimeoutError is a GPU that did not finish in time.
+type TimeoutError struct {
+	Kernel string
+	After  time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("kernel %s did not end within %v and was stopped; raise --timeout if it needs longer", e.Kernel, e.After)
+}
+
+// Outcome is what a finished recording says beside its capture.
+type Outcome struct {
+	Checked int // buffers verified
+	Wrong   []launch.Failure
+}
+
+// run is a recording in progress.
+type run struct {
+	*Options
+	info   device.Info
+	object *codeobj.Object
+	kernel *codeobj.Kernel
+	base   uint64 // runtime address of the object's address 0
+	code   *device.Buffer
+	bufs   []*device.Buffer // in the order of allocation
+	ready  *launch.Ready
+	runs   int // passes so far
+}
+
+// begin loads the code object and writes what the capture says before any work ran.
+func begin(ctx context.Context, o *Options) (*run, error) {
+	r := &run{Options: o, info: o.Device.Info()}
+	if r.Notef == nil {
+		r.Notef = func(string, ...any) {}
+	}
+	obj, err := codeobj.Choose(o.Data, r.info.GPU.Target, o.Launch.Kernel)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Name, err)
+	}
+	r.object = obj
+	if r.kernel, err = obj.Kernel(o.Launch.Kernel); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Name, err)
+	}
+	if err := o.Launch.Bind(r.kernel); err != nil {
+		return nil, err
+	}
+	for _, w := range []error{o.Capture.Meta(o.Meta), o.Capture.Device(r.device())} {
+		if w != nil {
+			return nil, w
+		}
+	}
+	if err := r.load(ctx); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	return r, nil
+}
+
+// load puts the code object into the GPU's memory.
+func (r *run) load(ctx context.Context) error {
+	lo, hi := r.object.Span()
+	code, err := r.Device.Alloc(ctx, hi-lo, device.AllocOptions{Executable: true})
+	if err != nil {
+		return fmt.Errorf("memory for the code object: %w", err)
+	}
+	r.code, r.base = code, code.Addr-lo
+	if err := r.object.LoadInto(code.Bytes, r.base); err != nil {
+		return fmt.Errorf("%s: %w", r.Name, err)
+	}
+	sum := sha256.Sum256(r.object.Data)
+	return r.Capture.Object(capture.Object{
+		Name: r.Name, Target: r.object.Target.String(), Base: r.base, SHA256: hex.EncodeToString(sum[:]),
+	}, r.object.Data)
+}
+
+func (r *run) device() capture.Device {
+	g := r.info.GPU
+	stable := r.info.StablePower
+	name := g.Name
+	if r.info.Name != "" && !r.info.Simulated {
+		name = r.info.Name
+	}
+	return capture.Device{
+		Name: name, Target: g.Target, GC: g.GC, Family: g.Family.String(), Simulated: r.info.Simulated,
+		Dies: g.Dies, SEs: g.SEs, SAs: g.SAs, Units: g.Units, SIMDs: g.SIMDs, Slots: g.Slots, Live: r.info.Live,
+		ClockHz: g.ClockHz, RefClockHz: g.RefClockHz, StablePower: &stable, Driver: r.info.Spec,
+	}
+}
+
+// allocator gives launch memory that the run frees.
+type allocator struct {
+	ctx context.Context
+	r   *run
+}
+
+func (a allocator) Alloc(size uint64) (uint64, []byte, error) {
+	b, err := a.r.alloc(a.ctx, max(size, 1), device.AllocOptions{})
+	if err != nil {
+		return 0, nil, err
+	}
+	return b.Addr, b.Bytes, nil
+}
+
+func (r *run) alloc(ctx context.Context, size uint64, o device.AllocOptions) (*device.Buffer, error) {
+	b, err := r.Device.Alloc(ctx, size, o)
+	if err != nil {
+		return nil, err
+	}
+	r.bufs = append(r.bufs, b)
+	return b, nil
+}
+
+// prepare allocates and fills the launch's buffers anew: each pass starts from the same memory.
+func (r *run) prepare(ctx context.Context) error {
+	ready, err := r.Launch.Build(r.kernel, allocator{ctx, r}, launch.Env{
+		DescriptorAddr: r.base + r.kernel.DescriptorAddr, ABI: r.object.Version,
+	})
+	if err != nil {
+		return err
+	}
+	r.ready = ready
+	for _, w := range ready.Warnings {
+		r.Notef("%s", w)
+	}
+	return nil
+}
+
+// part is the launch as the device takes it.
+func (r *run) part() device.Launch {
+	d := r.kernel.Descriptor
+	return device.Launch{
+		Name: r.kernel.Demangled, Entry: r.base + r.kernel.Entry, RSRC1: d.RSRC1, RSRC2: d.RSRC2, RSRC3: d.RSRC3,
+		Properties: d.Properties, KernargPreload: d.Preload, Kernarg: r.ready.KernargAddr, Grid: r.ready.Grid, Block: r.ready.Block,
+		LDSBytes: r.ready.LDSBytes, PrivateBytes: max(r.kernel.PrivateBytes, d.PrivateBytes), DescriptorAddr: r.base + r.kernel.DescriptorAddr,
+	}
+}
+
+// dispatch describes the launch for the capture.
+func (r *run) dispatch() capture.Dispatch {
+	k, d := r.kernel, r.kernel.Descriptor
+	target := r.object.Target.Processor
+	sgprs := int(k.SGPRs)
+	if !k.HasMeta {
+		sgprs = d.SGPRs(target)
+	}
+	return capture.Dispatch{
+		Run: r.runs, Kernel: k.Demangled, Object: 0, Entry: r.base + k.Entry,
+		Grid: r.ready.Grid, Groups: r.ready.Groups, Block: r.ready.Block, Wave: d.WaveSize(), Waves: int64(r.ready.Waves()),
+		VGPRs: d.VGPRs(target), AGPRs: int(k.AGPRs), SGPRs: sgprs, LDS: int64(r.ready.LDSBytes), Scratch: int64(max(k.PrivateBytes, d.PrivateBytes)),
+	}
+}
+
+// submit runs parts and waits for them, bounded by the run's time-out.
+func (r *run) submit(ctx context.Context, parts ...device.Part) (device.Point, error) {
+	p, err := r.Device.Submit(ctx, parts...)
+	if err != nil {
+		return 0, err
+	}
+	return p, r.wait(ctx, p)
+}
+
+// wait waits for a point. When the time is over it ends the GPU's work.
+func (r *run) wait(ctx context.Context, p device.Point) error {
+	err := r.Device.Wait(ctx, p)
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	if aerr := r.Device.Abort(context.WithoutCancel(ctx)); aerr != nil {
+		r.Notef("could not end the GPU's work: %v", aerr)
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &TimeoutError{Kernel: r.kernel.Demangled, After: r.Timeout}
+	}
+	return ctx.Err()
+}
+
+// deadline bounds ctx by the time-out.
+func (r *run) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, r.Timeout)
+}
+
+// timed notes when the device ran p.
+func (r *run) timed(d *capture.Dispatch, p device.Point) {
+	t, err := r.Device.Times(p)
+	if err != nil {
+		d.Untimed = err.Error()
+		return
+	}
+	start, stop := t.StartNs, t.StopNs
+	d.StartNs, d.EndNs = &start, &stop
+}
+
+// finish verifies and saves buffers after a launch that ended well.
+func (r *run) finish(d *capture.Dispatch, out *Outcome) error {
+	if r.Check {
+		for _, f := range r.ready.Verify() {
+			out.Wrong = append(out.Wrong, f)
+		}
+		out.Checked += r.ready.Checks()
+		for _, b := range r.ready.Buffers {
+			if b.Check == nil {
+				continue
+			}
+			c := capture.Check{Buffer: b.Label(), OK: true}
+			for _, f := range out.Wrong {
+				if f.Buffer == b {
+					c.OK, c.Text = false, firstLine(f.Lines)
+				}
+			}
+			d.Checks = append(d.Checks, c)
+		}
+	}
+	for _, s := range r.Saves {
+		if err := r.ready.Save(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func firstLine(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return lines[0]
+}
+
+// free gives back the buffers of a pass.
+func (r *run) free() error {
+	var errs []error
+	for _, b := range r.bufs {
+		errs = append(errs, b.Free())
+	}
+	r.bufs = nil
+	return errors.Join(errs...)
+}
+
+func (r *run) close() error {
+	return errors.Join(r.free(), r.code.Free())
+}
+
+// failed tells the capture what ended a dispatch and returns the error. A time-out or fault leaves the rest of the data valid.
+func (r *run) failed(d capture.Dispatch, err error) error {
+	d.Fault = err.Error()
+	d.Untimed = "it did not end"
+	return errors.Join(err, r.Capture.Dispatch(d))
+}

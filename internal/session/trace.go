@@ -1,0 +1,217 @@
+package session
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/device"
+	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/pm4"
+	"github.com/rigprof/rigprof/internal/sqtt"
+)
+
+// TraceOptions say what a thread trace records.
+type TraceOptions struct {
+	Options
+	BufferSize int64 // bytes per engine, a multiple of 4096
+	Engines    []int // of each die; nil: all
+	Detail     []int // engines, across dies, that trace instructions; nil: the first two
+	DetailAll  bool  // every engine traces instructions
+	Array      int   // the unit of each engine whose instructions are traced
+	Unit       int
+	SIMD       int // GFX11 on
+}
+
+const pageBytes = 4096
+
+// Trace records one launch's thread trace. A fault or a time-out leaves a capture that says so.
+func Trace(ctx context.Context, o TraceOptions) (*Outcome, error) {
+	ctx, cancel := (&run{Options: &o.Options}).deadline(ctx)
+	defer cancel()
+	r, err := begin(ctx, &o.Options)
+	if err != nil {
+		return nil, err
+	}
+	out := &Outcome{}
+	err = r.trace(ctx, &o, out)
+	return out, errors.Join(err, r.close())
+}
+
+// live is the units that are traced: those that work, of the engines asked for.
+func (o *TraceOptions) live(info *device.Info) ([][]uint32, error) {
+	live := make([][]uint32, len(info.Live))
+	for e, arrays := range info.Live {
+		live[e] = slices.Clone(arrays)
+		if o.Engines != nil && !slices.Contains(o.Engines, e%info.GPU.SEs) {
+			clear(live[e])
+		}
+	}
+	for _, e := range o.Engines {
+		if e < 0 || e >= info.GPU.SEs {
+			return nil, fmt.Errorf("engine %d: %s has engines 0 to %d on each die", e, info.GPU.Name, info.GPU.SEs-1)
+		}
+	}
+	return live, nil
+}
+
+func (o *TraceOptions) program(status int64) []sqtt.Option {
+	opts := []sqtt.Option{sqtt.WithStatus(status)}
+	if o.Detail != nil {
+		opts = append(opts, sqtt.WithDetail(o.Detail...))
+	}
+	if t := (sqtt.Target{Array: o.Array, Unit: o.Unit, SIMD: o.SIMD}); t != (sqtt.Target{}) {
+		opts = append(opts, sqtt.WithTarget(t))
+	}
+	return opts
+}
+
+func (r *run) trace(ctx context.Context, o *TraceOptions, out *Outcome) error {
+	g := r.info.GPU
+	live, err := o.live(&r.info)
+	if err != nil {
+		return err
+	}
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	engines := len(live)
+	buf, err := r.alloc(ctx, uint64(o.BufferSize)*uint64(engines), device.AllocOptions{Align: pageBytes, Uncached: true})
+	if err != nil {
+		return fmt.Errorf("trace buffers of %d bytes for %d engines: %w; --buffer-size makes them smaller", o.BufferSize, engines, err)
+	}
+	ends, err := r.alloc(ctx, uint64(12*engines), device.AllocOptions{Uncached: true})
+	if err != nil {
+		return fmt.Errorf("memory for the traces' ends: %w", err)
+	}
+	if o.DetailAll {
+		o.Detail = allEngines(engines)
+	}
+	opts := o.program(int64(ends.Addr) + int64(4*engines))
+	start, err := sqtt.Start(g, live, o.BufferSize, int64(buf.Addr), opts...)
+	if err != nil {
+		return err
+	}
+	stop, err := sqtt.Stop(g, live, int64(ends.Addr), opts...)
+	if err != nil {
+		return err
+	}
+
+	d := r.dispatch()
+	if _, err := r.submit(ctx, device.Words(start)); err != nil {
+		return r.failed(d, fmt.Errorf("start the trace: %w", err))
+	}
+	p, err := r.submit(ctx, r.part())
+	if err != nil {
+		return r.failed(d, err)
+	}
+	if _, err := r.submit(ctx, device.Words(stop)); err != nil {
+		return r.failed(d, fmt.Errorf("stop the trace: %w", err))
+	}
+	r.timed(&d, p)
+	if err := r.finish(&d, out); err != nil {
+		return err
+	}
+	if err := r.Capture.Dispatch(d); err != nil {
+		return err
+	}
+	if !r.info.StablePower {
+		err := r.Capture.Note(capture.Note{
+			Level: capture.Warning, Text: "the GPU was not in its stable power state: " + r.info.PowerReason,
+			Advice: "clocks may have changed while it ran",
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return r.readTraces(o, live, buf, ends)
+}
+
+// readTraces appends what each engine wrote.
+func (r *run) readTraces(o *TraceOptions, live [][]uint32, buf, ends *device.Buffer) error {
+	g := r.info.GPU
+	regs, err := pm4.RegsFor(g.GC)
+	if err != nil {
+		return err
+	}
+	for e, arrays := range live {
+		if harvested(arrays) {
+			continue
+		}
+		at := int64(e) * o.BufferSize
+		word := binary.LittleEndian.Uint32(ends.Bytes[4*e:])
+		pair := ends.Bytes[4*len(live)+8*e:]
+		status, counter := binary.LittleEndian.Uint32(pair), binary.LittleEndian.Uint32(pair[4:])
+		length := sqtt.Length(g, int64(buf.Addr)+at, word)
+		t := capture.Trace{Engine: e, Family: g.Family.String(), Buffer: o.BufferSize, Detail: o.detail(g, e, arrays)}
+		if length < 0 || length > o.BufferSize {
+			t.Error = fmt.Sprintf("the trace is not whole: the hardware says that it ends at byte %d of %d", length, o.BufferSize)
+			length = min(max(length, 0), o.BufferSize)
+		}
+		state := stateOf(g, regs, status, counter, length, o.BufferSize)
+		t.Full, t.Dropped = state.full, state.dropped
+		if state.fault {
+			t.Error = "the trace unit met a memory error while writing (STATUS)"
+		}
+		if err := r.Capture.Trace(t, buf.Bytes[at:at+length]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func allEngines(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+func harvested(arrays []uint32) bool {
+	return !slices.ContainsFunc(arrays, func(m uint32) bool { return m != 0 })
+}
+
+// detail says whether and where engine e traced instructions.
+func (o *TraceOptions) detail(g *gpu.GPU, e int, arrays []uint32) *capture.Detail {
+	if o.Detail == nil && e > 1 || o.Detail != nil && !slices.Contains(o.Detail, e) {
+		return nil
+	}
+	d := &capture.Detail{Array: o.Array, Unit: o.Unit, SIMD: o.SIMD}
+	if g.Family == gpu.GFX9 {
+		d.SIMD = -1
+	}
+	d.Alive = o.Array < len(arrays) && arrays[o.Array]>>o.Unit&1 == 1
+	return d
+}
+
+// traceState is what an engine's status words say.
+type traceState struct {
+	full, fault bool
+	dropped     int64 // what the hardware counted as lost, in bytes on GFX9 and in its own unit from GFX11 on
+}
+
+// stateOf reads the status. A buffer is full on GFX9 when STATUS.FULL says so, from GFX11 on when the write pointer stands in
+// its last 32 bytes; DROPPED_CNTR alone is not reliable there (Mesa, ac_sqtt.c).
+func stateOf(g *gpu.GPU, regs *pm4.RegTable, status, counter uint32, length, size int64) traceState {
+	const unit = 32 // bytes that pointers count in
+	bit := func(field string) bool {
+		f, ok := regs.Field("SQ_THREAD_TRACE_STATUS", field)
+		return ok && f.Get(status) != 0
+	}
+	if g.Family == gpu.GFX9 {
+		s := traceState{full: bit("FULL"), fault: bit("UTC_ERROR")}
+		if s.full {
+			s.dropped = max(int64(counter)*unit-length, 0)
+		}
+		return s
+	}
+	s := traceState{full: length >= size-unit, fault: bit("WRITE_ERROR")}
+	if s.full {
+		s.dropped = int64(counter)
+	}
+	return s
+}
