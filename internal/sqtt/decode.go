@@ -1,6 +1,11 @@
 package sqtt
 
 import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+
 	"github.com/rigprof/rigprof/internal/gpu"
 )
 
@@ -10,94 +15,319 @@ func DecodeWaves(f gpu.Family, buf []byte) *Result { return DecodeWavesWith(f, H
 
 // DecodeWavesWith is DecodeWaves with the choice whether a GFX9 stream starts with a software header.
 func DecodeWavesWith(f gpu.Family, h Header, buf []byte) *Result {
-	r := &Result{Family: f, Bytes: int64(len(buf))}
-	if f == gpu.GFX9 {
-		r.Header = headerBytes(h, buf)
-	} else {
-		r.Family = gpu.GFX11
-	}
-	t := pairer{r: r, live: map[waveKey]liveWave{}}
-	last := int64(r.Header) * 8
-	for p := range PacketsWith(f, h, buf) {
-		t.packet(&p)
-		last = p.Off + int64(p.Bits)
-	}
-	t.end(last)
-	return r
+	var d WaveDecoder
+	d.Reset(f, h)
+	d.feed(buf, true)
+	d.finish()
+	return &d.res
 }
 
-// waveKey names the slot that a wave is in.
-type waveKey struct{ cu, simd, slot uint8 }
-
-type liveWave struct {
-	start Cycles
-	off   int64
-	raw   uint64
+// ReadWaves decodes a stream of any size in constant memory. After each piece of it emit gets the result so far; Waves,
+// Markers and Losses.First hold what the piece added, for the time of the call. The last call's totals are the stream's.
+func ReadWaves(f gpu.Family, h Header, r io.Reader, emit func(*Result) error) error {
+	var d WaveDecoder
+	d.Reset(f, h)
+	buf := make([]byte, 256<<10)
+	for {
+		n, err := io.ReadFull(r, buf)
+		d.Feed(buf[:n])
+		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !end {
+			return err
+		}
+		if end {
+			d.Close()
+		}
+		if err := emit(&d.res); err != nil || end {
+			return err
+		}
+		d.res.Waves, d.res.Markers, d.res.Losses.First = d.res.Waves[:0], d.res.Markers[:0], d.res.Losses.First[:0]
+	}
 }
 
-// pairer pairs wave starts with ends and counts losses.
-type pairer struct {
-	r       *Result
-	live    map[waveKey]liveWave
+// WaveDecoder decodes a stream that comes in pieces; the result is the same however it is cut. Reset makes it
+// ready for a stream.
+type WaveDecoder struct {
+	res    Result
+	header Header
+
+	plain // what the tokens so far make of the next one
+
+	live    []liveWave // by slotKey
+	runs    uint32     // counts Resets, so that they need not clear live
+	open    int        // waves that run
 	stalled bool
 	since   Cycles
+
+	carry  []byte // bytes not decoded yet
+	pos    int    // bits of carry's first byte that are
+	base   int64  // bytes of the stream before carry
+	begun  bool   // GFX9: the software header is decided on
+	zeros  int    // zero bytes of the line that what was fed ends in; negative once there are others
+	holes  []Loss
+	slow   int // tokens that the plain decoder takes before the fast path is tried again
+	closed bool
 }
 
-// keyAt reads a GFX11 or GFX12 wave token's slot.
-func (t *pairer) packet(p *Packet) {
-	r := t.r
-	r.Packets++
-	r.End = p.Time
-	r.Family = p.Family
-	switch p.Kind {
-	case KindWaveStart, KindWaveStartExt:
-		k := slotOf(p)
-		if old, ok := t.live[k]; ok {
-			r.Losses.add(LossStart, old.off, old.start, 1)
-		}
-		t.live[k] = liveWave{p.Time, p.Off, p.Raw}
-	case KindWaveEnd:
-		k := slotOf(p)
-		s, ok := t.live[k]
-		if !ok {
-			r.Losses.add(LossEnd, p.Off, p.Time, 1)
+// liveWave is a wave that runs, in the stream that its run names.
+type liveWave struct {
+	start           Cycles
+	off             int64
+	run             uint32
+	lanes, me, pipe uint8
+}
+
+const numSlots = 1 << 12
+
+// slotKey is a wave's place: CU in bits 0..4, SIMD in 5..6, slot in 7..11.
+type slotKey uint32
+
+// Reset makes the decoder ready for a new stream of a family.
+func (d *WaveDecoder) Reset(f gpu.Family, h Header) {
+	live, r := d.live, &d.res
+	if live == nil {
+		live = make([]liveWave, numSlots)
+	}
+	*d = WaveDecoder{
+		plain: *newPlain(f), header: h, begun: f != gpu.GFX9,
+		live: live, runs: d.runs + 1, carry: d.carry[:0],
+		res: Result{Waves: r.Waves[:0], Markers: r.Markers[:0], Losses: Losses{First: r.Losses.First[:0]}},
+	}
+	if d.runs == 0 { // after 2^32 of them
+		clear(live)
+		d.runs = 1
+	}
+}
+
+// Result is what the tokens so far hold. It is the decoder's, until Reset; what it grows by may be cut off.
+func (d *WaveDecoder) Result() *Result { return &d.res }
+
+// Feed decodes the next bytes of the stream.
+func (d *WaveDecoder) Feed(p []byte) { d.feed(p, false) }
+
+// Close decodes what was kept because more bytes could have followed.
+func (d *WaveDecoder) Close() {
+	if d.closed {
+		return
+	}
+	d.feed(nil, true)
+	d.finish()
+}
+
+func (d *WaveDecoder) feed(p []byte, final bool) {
+	d.findEmpty(p)
+	d.res.Bytes += int64(len(p))
+	buf := p
+	if len(d.carry) > 0 {
+		d.carry = append(d.carry, p...)
+		buf = d.carry
+	}
+	if !d.begun {
+		if len(buf) < softwareHeaderBytes+2 && !final {
+			d.carry = append(d.carry[:0], buf...)
 			return
 		}
-		delete(t.live, k)
-		w := Wave{Start: s.start, Stop: p.Time, CU: k.cu, SIMD: k.simd, Slot: k.slot}
-		r.Waves = append(r.Waves, w)
+		d.begun = true
+		d.res.Header = headerBytes(d.header, buf)
+		d.pos = d.res.Header * 8
+	}
+	d.run(buf, final)
+	n := d.pos / 8
+	d.carry = append(d.carry[:0], buf[n:]...)
+	d.base += int64(n)
+	d.pos %= 8
+}
+
+// emptyLine is the unit in which zeros are counted as empty. No token stream has as many: padding ends at 32 bytes.
+const emptyLine = 64
+
+// findEmpty counts lines of zeros.
+func (d *WaveDecoder) findEmpty(p []byte) {
+	at := d.res.Bytes
+	for len(p) > 0 {
+		n := min(emptyLine-int(at%emptyLine), len(p))
+		if n == emptyLine && binary.LittleEndian.Uint64(p) != 0 { // the common case
+			p, at = p[n:], at+emptyLine
+			continue
+		}
+		if at%emptyLine == 0 {
+			d.zeros = 0
+		}
+		for _, b := range p[:n] {
+			if b != 0 {
+				d.zeros = -emptyLine
+				break
+			}
+			d.zeros++
+		}
+		p, at = p[n:], at+int64(n)
+		if d.zeros == emptyLine && at%emptyLine == 0 {
+			d.hole((at - emptyLine) * 8)
+		}
+	}
+}
+
+// hole notes an empty line at bit off. Holes are noted ahead of the tokens, so they join the other losses at the end.
+func (d *WaveDecoder) hole(off int64) {
+	d.res.Losses.EmptyBytes += emptyLine
+	if i := len(d.holes) - 1; i >= 0 && d.holes[i].Off+d.holes[i].N*8 == off {
+		d.holes[i].N += emptyLine
+	} else if len(d.holes) < maxLosses {
+		d.holes = append(d.holes, Loss{Kind: LossEmpty, Off: off, Time: -1, N: emptyLine})
+	}
+}
+
+// run decodes whole tokens of buf from bit d.pos on and leaves d.pos behind them.
+func (d *WaveDecoder) run(buf []byte, final bool) {
+	s := scanPool.Get().(*scanBuffers)
+	defer scanPool.Put(s)
+	if d.base == 0 && d.pos == 0 {
+		d.plainUntil(buf, 1, final) // a HEADER, most likely: the windows behind it read by it
+	}
+	for d.fast(s, buf, final) {
+	}
+	d.plainUntil(buf, math.MaxInt, final)
+}
+
+// plainUntil decodes tokens one by one until bit stop of buf. It is false where no whole token is left before.
+func (d *WaveDecoder) plainUntil(buf []byte, stop int, final bool) bool {
+	for d.pos < stop {
+		p, ok := d.next(buf, d.pos, final)
+		if !ok {
+			return false
+		}
+		p.Off += d.base * 8
+		d.token(&p)
+		d.pos += int(p.Bits)
+	}
+	return true
+}
+
+// fast decodes one window of buf. It is false where what is left is for the plain decoder.
+func (d *WaveDecoder) fast(s *scanBuffers, buf []byte, final bool) bool {
+	for ; d.ext || d.slow > 0; d.slow-- {
+		if !d.plainUntil(buf, d.pos+1, false) {
+			return false
+		}
+	}
+	d.slow = 0
+	at := d.pos / 8
+	rest := buf[at:]
+	if len(rest) < 128 { // not worth a window
+		return false
+	}
+	size := min(len(rest), windowBytes)
+	win := &s.win
+	if len(rest) >= len(win) {
+		win = (*window)(rest)
+	} else {
+		n := copy(win[:], rest)
+		clear(win[n:min(n+windowSlack, len(win))])
+	}
+	if d.family == gpu.GFX9 {
+		return d.fast9(s, win, buf, size, final)
+	}
+	return d.fastRDNA(s, win, buf, size)
+}
+
+// start begins a wave whose WAVE_START is at bit off of the stream.
+func (d *WaveDecoder) start(k slotKey, w liveWave) {
+	l := &d.live[k%numSlots]
+	if l.run == d.runs {
+		d.res.Losses.add(LossStart, l.off, l.start, 1)
+		d.open--
+	}
+	*l = w
+	l.run = d.runs
+	d.open++
+}
+
+// stop ends a wave by a WAVE_END at bit off.
+func (d *WaveDecoder) stop(k slotKey, now Cycles, off int64) {
+	l := &d.live[k%numSlots]
+	if l.run != d.runs {
+		d.res.Losses.add(LossEnd, off, now, 1)
+		return
+	}
+	d.res.Waves = append(d.res.Waves, Wave{
+		Start: l.start, Stop: now,
+		CU: uint8(k & 31), SIMD: uint8(k >> 5 & 3), Slot: uint8(k >> 7),
+		Lanes: l.lanes, ME: l.me, Pipe: l.pipe,
+	})
+	l.run = 0
+	d.open--
+}
+
+// token takes what a token of the plain decoder says.
+func (d *WaveDecoder) token(p *Packet) {
+	switch p.Kind {
+	case KindWaveStart, KindWaveStartExt:
+		if p.Family == gpu.GFX9 {
+			d.start(waveKey9(uint32(p.Raw)), startOf9(uint32(p.Raw), p.Time, p.Off))
+		} else {
+			gfx12 := p.Family == gpu.GFX12
+			d.start(startKey(p.Raw, gfx12), startOf(p.Raw, gfx12, p.Time, p.Off))
+		}
+	case KindWaveEnd:
+		if p.Family == gpu.GFX9 {
+			d.stop(waveKey9(uint32(p.Raw)), p.Time, p.Off)
+		} else {
+			d.stop(endKey(p.Raw, p.Family == gpu.GFX12), p.Time, p.Off)
+		}
 	case KindTimestamp:
-		rt, lost, _ := timestamp(p.Family, p.Raw)
 		if m, ok := p.Marker(); ok {
-			r.Markers = append(r.Markers, m)
+			d.res.Markers = append(d.res.Markers, m)
+		} else if _, lost, _ := timestamp(p.Family, p.Raw); lost {
+			d.res.Losses.add(LossPackets, p.Off, p.Time, 1)
 		}
-		_ = rt
-		if lost {
-			r.Losses.add(LossPackets, p.Off, p.Time, 1)
-		}
+	case KindMisc:
+		d.misc(p)
 	case KindUnknown:
-		r.Losses.add(LossUnknown, p.Off, p.Time, int64(p.Bits))
-	case KindHeader:
-		r.Family = headerFamily(p.Raw)
+		d.res.Losses.add(LossUnknown, p.Off, p.Time, int64(p.Bits))
 	}
 }
 
-func slotOf(p *Packet) waveKey {
-	k := waveKey{simd: uint8(p.Field("simd")), slot: uint8(p.Field("wave"))}
-	switch p.Family {
-	case gpu.GFX9:
-		k.cu = uint8(p.Field("cu"))
-	case gpu.GFX11:
-		k.cu = uint8(p.Field("wgp") | p.Field("sa")<<3)
-	case gpu.GFX12:
-		k.cu = uint8(p.Field("wgp") | p.Field("sa")<<4)
+// misc takes the losses and stalls that a MISC tells of.
+func (d *WaveDecoder) misc(p *Packet) {
+	begin, end := p.Raw&miscStallBegin != 0, p.Raw&miscStallEnd != 0
+	if p.Family == gpu.GFX9 {
+		typ := p.Raw >> 13
+		begin, end = typ == misc9StallBegin, typ == misc9StallEnd
+		if typ == misc9Lost {
+			d.res.Losses.add(LossPackets, p.Off, p.Time, 1)
+		}
 	}
-	return k
+	if end && d.stalled {
+		d.res.Losses.StallCycles += p.Time - d.since
+		d.stalled = false
+	}
+	if begin {
+		d.res.Losses.add(LossStall, p.Off, p.Time, 1)
+		if !d.stalled {
+			d.stalled, d.since = true, p.Time
+		}
+	}
 }
 
-func (t *pairer) end(last int64) {
-	t.r.Losses.OpenAtEnd = int64(len(t.live))
-	if n := t.r.Bytes*8 - last; n > 0 {
-		t.r.Losses.add(LossTail, last, t.r.End, n)
+// finish counts what the stream's end leaves open.
+func (d *WaveDecoder) finish() {
+	d.closed = true
+	r := &d.res
+	r.Family, r.End = d.family, d.now
+	if n := int64(len(d.carry))*8 - int64(d.pos); n > 0 {
+		r.Losses.add(LossTail, d.base*8+int64(d.pos), d.now, n)
 	}
+	if d.stalled {
+		r.Losses.StallCycles += d.now - d.since
+	}
+	for i := range d.live {
+		if d.open == 0 {
+			break
+		}
+		if l := &d.live[i]; l.run == d.runs {
+			d.open--
+			r.Losses.add(LossOpen, l.off, l.start, 1)
+		}
+	}
+	r.Losses.First = append(r.Losses.First, d.holes...)
 }

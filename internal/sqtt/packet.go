@@ -186,6 +186,7 @@ type plain struct {
 
 	base    int64 // GFX9: timestamp at time 0
 	hasBase bool
+	look    int // bytes from the pending TIME_RESET to where the search for its TIME goes on; 0: none
 }
 
 func newPlain(f gpu.Family) *plain {
@@ -234,10 +235,11 @@ func (d *plain) next(buf []byte, pos int, final bool) (Packet, bool) {
 	p.Time = now
 	if d.family == gpu.GFX9 {
 		if l.kind == KindMisc && p.Raw>>13 == misc9TimeReset {
-			ts, found, known := nextTime(buf, pos/8+2, final)
-			if !known {
+			ts, found, at := nextTime(buf, max(pos/8+2, pos/8+d.look), pos/8+2+lookAhead, final)
+			if d.look = at - pos/8; at >= 0 { // on from there once there are more bytes
 				return Packet{}, false
 			}
+			d.look = 0
 			if found {
 				now = d.reset(now, ts)
 			}
@@ -273,27 +275,30 @@ func (d *plain) reset(now Cycles, ts int64) Cycles {
 	return now
 }
 
-// nextTime looks from byte pos of a GFX9 stream for the timestamp of the next TIME token, before the next TIME_RESET. It is
-// not known where the bytes end first and more may follow.
-func nextTime(buf []byte, pos int, final bool) (ts int64, found, known bool) {
-	limit := pos + lookAhead
-	for pos+2 <= len(buf) && pos < limit {
-		w := uint32(binary.LittleEndian.Uint16(buf[pos:]))
-		n := int(gfx9Keys[w&0xff].bits) / 8
-		switch gfx9Keys[w&0xff].kind {
-		case KindMisc:
-			if w>>13 == misc9TimeReset {
-				return 0, false, true
-			}
-		case KindTime:
-			if pos+8 > len(buf) {
-				return 0, false, final
-			}
-			return int64(binary.LittleEndian.Uint64(buf[pos:])>>16) & (1<<46 - 1), true, true
+// nextTime looks from byte pos of a GFX9 stream, and before limit, for the timestamp of the next TIME token, before the next
+// TIME_RESET. Where the bytes end first and more may follow, at is the token to go on from; otherwise negative.
+func nextTime(buf []byte, pos, limit int, final bool) (ts int64, found bool, at int) {
+	for pos < limit {
+		if pos+2 > len(buf) {
+			break
 		}
-		pos += n
+		w := uint32(binary.LittleEndian.Uint16(buf[pos:]))
+		l := &gfx9Keys[w&0xff]
+		if l.kind == KindMisc && w>>13 == misc9TimeReset {
+			return 0, false, -1
+		}
+		if l.kind == KindTime {
+			if pos+8 > len(buf) {
+				break
+			}
+			return int64(binary.LittleEndian.Uint64(buf[pos:])>>16) & (1<<46 - 1), true, -1
+		}
+		pos += int(l.bits) / 8
 	}
-	return 0, false, final || pos >= limit
+	if final || pos >= limit {
+		return 0, false, -1
+	}
+	return 0, false, pos
 }
 
 // headerFamily is the family whose layouts hold after a HEADER token.

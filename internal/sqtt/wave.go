@@ -71,7 +71,7 @@ func (k LossKind) String() string {
 type Loss struct {
 	Kind LossKind
 	Off  int64  // bits from the stream's start
-	Time Cycles // shader time there
+	Time Cycles // shader time there; -1 where it is not known (LossEmpty)
 	N    int64  // how many of the kind's unit
 }
 
@@ -90,7 +90,8 @@ type Losses struct {
 	EmptyBytes    int64
 	TailBits      int64
 
-	First []Loss // the first of them with their places, at most 256, in order of the tokens that showed them
+	First []Loss // the first of them with their places: at most 256 in order of the tokens that showed them, then what the end
+	// leaves open, then at most 256 runs of empty lines
 }
 
 // Any says whether anything is missing. A tail of a few bits alone is not: hardware cuts its last token.
@@ -141,10 +142,10 @@ func (l *Losses) add(k LossKind, off int64, at Cycles, n int64) {
 
 // Result is what a stream holds beside its instructions.
 type Result struct {
-	Family  gpu.Family // whose layout the stream ended with
-	Bytes   int64
-	Header  int   // bytes of the GFX9 software header that were left out
-	Packets int64 // whole tokens, NOPs included
+	Family gpu.Family // whose layout the stream ended with
+	Bytes  int64
+	Header int // bytes of the GFX9 software header that were left out
+
 	Waves   []Wave
 	Markers []Marker // realtime markers, as they stand
 	End     Cycles   // time of the last token

@@ -1,0 +1,65 @@
+package sqtt
+
+import (
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/rigprof/rigprof/internal/gpu"
+)
+
+// cpuSeconds is the process's CPU time, which a shared machine's load disturbs less than the wall's.
+func cpuSeconds() float64 {
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
+		return 0
+	}
+	return float64(r.Utime.Sec+r.Stime.Sec) + float64(r.Utime.Usec+r.Stime.Usec)*1e-6
+}
+
+// benchmarkStreams runs f over every stream of a capture. Besides wall MB/s it reports those of CPU time, cpuMB/s.
+func benchmarkStreams(b *testing.B, capture string, f func(gpu.Family, []byte)) {
+	streams := captureStreams(b, capture)
+	total := 0
+	for _, s := range streams {
+		total += len(s.Buf)
+	}
+	runtime.GC()
+	b.SetBytes(int64(total))
+	b.ReportAllocs()
+	before := cpuSeconds()
+	for b.Loop() {
+		for i := range streams {
+			f(streams[i].Family, streams[i].Buf)
+		}
+	}
+	b.ReportMetric(float64(total)*float64(b.N)/1e6/(cpuSeconds()-before), "cpuMB/s")
+}
+
+var benchCaptures = []string{"gfx1100/gemm", "gfx1200/gemm", "gfx950/gemm", "gfx1200/gemmbig"}
+
+func BenchmarkPackets(b *testing.B) {
+	for _, c := range benchCaptures {
+		b.Run(c, func(b *testing.B) {
+			var n Cycles
+			benchmarkStreams(b, c, func(f gpu.Family, buf []byte) {
+				for p := range Packets(f, buf) {
+					n += p.Time
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkWaves(b *testing.B) {
+	for _, c := range benchCaptures {
+		b.Run(c, func(b *testing.B) {
+			var d WaveDecoder
+			benchmarkStreams(b, c, func(f gpu.Family, buf []byte) {
+				d.Reset(f, HeaderAuto)
+				d.Feed(buf)
+				d.Close()
+			})
+		})
+	}
+}

@@ -1,0 +1,220 @@
+package sqtt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/rigprof/rigprof/internal/gpu"
+)
+
+// checkStream checks what must hold for any bytes: tokens advance, the fast path equals the plain one, and a stream in
+// pieces equals the whole.
+func checkStream(f gpu.Family, buf []byte, piece int) error {
+	last := int64(-1)
+	for p := range Packets(f, buf) {
+		if p.Off <= last || p.Bits == 0 || p.Off+int64(p.Bits) > int64(len(buf))*8 {
+			return fmt.Errorf("token %v of %d bits at bit %d after bit %d of %d bytes", p.Kind, p.Bits, p.Off, last, len(buf))
+		}
+		last = p.Off
+	}
+	want := referenceWaves(f, HeaderAuto, buf)
+	whole := DecodeWaves(f, buf)
+	if err := sameResult(*whole, want); err != nil {
+		return fmt.Errorf("fast path: %w", err)
+	}
+	var d WaveDecoder
+	d.Reset(f, HeaderAuto)
+	for rest := buf; len(rest) > 0; {
+		n := min(piece, len(rest))
+		d.Feed(rest[:n])
+		rest = rest[n:]
+		if cap(d.carry) > 2*(lookAhead+4*piece+1<<10) {
+			return fmt.Errorf("%d bytes kept", cap(d.carry))
+		}
+	}
+	d.Close()
+	if !reflect.DeepEqual(d.Result(), whole) {
+		return fmt.Errorf("in pieces of %d: %+v, whole %+v", piece, d.Result(), whole)
+	}
+	return nil
+}
+
+// sameResult compares all but the places of losses, which the reference does not note.
+func sameResult(got, want Result) error {
+	if i := firstDifference(got.Waves, want.Waves); i >= 0 {
+		return fmt.Errorf("wave %d differs: %d waves, want %d", i, len(got.Waves), len(want.Waves))
+	}
+	if i := firstDifference(got.Markers, want.Markers); i >= 0 {
+		return fmt.Errorf("marker %d differs: %d markers, want %d", i, len(got.Markers), len(want.Markers))
+	}
+	got.Losses.First = nil
+	got.Waves, want.Waves, got.Markers, want.Markers = nil, nil, nil, nil
+	if !reflect.DeepEqual(got, want) {
+		return fmt.Errorf("%+v, want %+v", got, want)
+	}
+	return nil
+}
+
+func fuzzFamily(f *testing.F, family gpu.Family, seeds ...string) {
+	for _, s := range seeds {
+		f.Add([]byte(s), uint16(3))
+		f.Add(bytes.Repeat([]byte(s), 600), uint16(1000)) // beyond one window, with both scans
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	f.Add(randomStream(rng, family, 3000), uint16(100))
+	f.Fuzz(func(t *testing.T, buf []byte, piece uint16) {
+		if err := checkStream(family, buf, int(piece)+1); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func FuzzGFX9(f *testing.F) {
+	fuzzFamily(f, gpu.GFX9, "\xf0\x2f\x00\x60\x00\x00\x01\x00\x53\x7d\xf8\xad\x45\x02\x00\x00", "\x03\x00\x00\x04\x10\x00\x06\x00")
+}
+
+func FuzzGFX11(f *testing.F) {
+	fuzzFamily(f, gpu.GFX11, "\x91\x01\x90\x68\x00\x00\x00\x00\xd1\x26\x00", "\xac\xac\x80\xde\x51\x30\x00\x15\x03\x00")
+}
+
+func FuzzGFX12(f *testing.F) {
+	fuzzFamily(f, gpu.GFX12, "\x11\x02\x70\x68\x08\x10\x13\x09\x8c\x8f\x43\xde", "\x9c\x8f\x43\xde\x00\x11\x22\x15\x04\x02")
+}
+
+// randomStream is a stream of a family with about n tokens: whole ones of random kinds and fields, waves and padding more
+// often than by chance.
+func randomStream(rng *rand.Rand, f gpu.Family, n int) []byte {
+	s := bitStream{}
+	keys := keysOf(f)
+	if f == gpu.GFX12 {
+		s.put(0x0913100868700211, 0, 64)
+	}
+	for range n {
+		key := uint64(rng.Uint32() & 0xff)
+		switch rng.IntN(8) {
+		case 0, 1: // a wave starts or ends
+			key = [2]uint64{0b01100, 0b10101}[rng.IntN(2)] | key&0xe0
+			if f == gpu.GFX9 {
+				key = [2]uint64{3, 6}[rng.IntN(2)] | key&0xf0
+			}
+		case 2: // padding
+			if f != gpu.GFX9 {
+				s.put(0, 0, 4*(1+rng.IntN(5)))
+				continue
+			}
+			key &= 0xf0
+		}
+		l := keys[key]
+		if l.bits == 0 || l.kind == KindHeader && rng.IntN(20) > 0 {
+			continue
+		}
+		raw := rng.Uint64()&^0xff | key
+		if rng.IntN(2) == 0 && l.bits > 8 { // few slots, so that starts and ends meet
+			raw &= 0x1c3f00f8f4f3f9ff
+		}
+		s.put(raw, uint64(rng.Uint32()), int(l.bits))
+		if rng.IntN(400) == 0 {
+			s.put(0, 0, 16*rng.IntN(60)) // a hole
+		}
+	}
+	return s.bytes
+}
+
+// bitStream assembles tokens.
+type bitStream struct {
+	bytes []byte
+	half  bool // the last byte has a nibble left
+}
+
+func (s *bitStream) put(lo, hi uint64, bits int) {
+	for i := 0; i < bits; i += 4 {
+		v := byte(lo & 15)
+		lo, hi = lo>>4|hi<<60, hi>>4
+		if s.half {
+			s.bytes[len(s.bytes)-1] |= v << 4
+		} else {
+			s.bytes = append(s.bytes, v)
+		}
+		s.half = !s.half
+	}
+}
+
+func TestRandomStreams(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	waves := 0
+	for i := range 400 {
+		f := [3]gpu.Family{gpu.GFX9, gpu.GFX11, gpu.GFX12}[i%3]
+		buf := randomStream(rng, f, rng.IntN(30000))
+		if i%5 == 4 { // as it comes from a broken disk
+			for range 1 + rng.IntN(20) {
+				buf[rng.IntN(len(buf))] ^= 1 << rng.IntN(8)
+			}
+		}
+		if i%7 == 6 {
+			for j := range len(buf) / 8 {
+				binary.LittleEndian.PutUint64(buf[j*8:], rng.Uint64())
+			}
+		}
+		if err := checkStream(f, buf, 1+rng.IntN(1<<rng.IntN(16))); err != nil {
+			t.Fatalf("%v stream %d of %d bytes: %v", f, i, len(buf), err)
+		}
+		waves += len(DecodeWaves(f, buf).Waves)
+	}
+	if waves < 10000 {
+		t.Errorf("%d waves in all: the streams test little", waves)
+	}
+}
+
+// TestPrefixes: the waves of a prefix are those of the whole whose end token is within it. GFX9 times may lack what a
+// TIME that the prefix lost would add, so the slots alone are compared there.
+func TestPrefixes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 9))
+	for i := range 60 {
+		f := [3]gpu.Family{gpu.GFX9, gpu.GFX11, gpu.GFX12}[i%3]
+		buf := randomStream(rng, f, 400)
+		var ends []int64 // bit behind each wave's end
+		var live [numSlots]bool
+		for p := range Packets(f, buf) {
+			k := slotKey(0)
+			end := p.Kind == KindWaveEnd
+			switch {
+			case !end && p.Kind != KindWaveStart && p.Kind != KindWaveStartExt:
+				continue
+			case f == gpu.GFX9:
+				k = waveKey9(uint32(p.Raw))
+			case end:
+				k = endKey(p.Raw, p.Family == gpu.GFX12)
+			default:
+				k = startKey(p.Raw, p.Family == gpu.GFX12)
+			}
+			if end && live[k] {
+				ends = append(ends, p.Off+int64(p.Bits))
+			}
+			live[k] = !end
+		}
+		whole := DecodeWaves(f, buf).Waves
+		n := 0
+		for size := range len(buf) + 1 {
+			for n < len(ends) && ends[n] <= int64(size)*8 {
+				n++
+			}
+			got := DecodeWaves(f, buf[:size]).Waves
+			if len(got) != n {
+				t.Fatalf("%v stream %d: %d waves in %d bytes, want %d", f, i, len(got), size, n)
+			}
+			for j := range got {
+				w := whole[j]
+				if f == gpu.GFX9 {
+					w.Start, w.Stop = got[j].Start, got[j].Stop
+				}
+				if got[j] != w {
+					t.Fatalf("%v stream %d: wave %d of %d bytes is %+v, want %+v", f, i, j, size, got[j], whole[j])
+				}
+			}
+		}
+	}
+}
