@@ -47,7 +47,7 @@ func newRootCmd(e *env) *cobra.Command {
 		}
 	}
 	add("read", newShowCmd(e), newDecodeCmd(e))
-	add("explain", newListCmd(e), newPM4Cmd(e), newInfoCmd(e), newVersionCmd(e))
+	add("explain", newListCmd(e), newAsmCmd(e), newPM4Cmd(e), newInfoCmd(e), newVersionCmd(e))
 	return root
 }
 
