@@ -1,0 +1,155 @@
+package shader
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/rigprof/rigprof/internal/isa"
+)
+
+// Program is the code that a kernel reached, decoded. Instructions keep their index; more may be added when
+// a jump goes to an address in registers.
+type Program struct {
+	arch isa.Arch
+	wave int
+
+	mu     sync.Mutex
+	state  atomic.Pointer[programState]
+	mem    Memory
+	checks []codeBytes // what was compiled, to see whether it is still there
+
+	ordered bool // groups must run one after the other: set by what compile saw
+	maxV    int  // VGPRs in use, AGPRs in maxA
+	maxA    int
+	konsts  map[uint32]*vreg
+}
+
+type programState struct {
+	insts  []ProgInst
+	code   []uop // one more than insts per straight line: its continuation
+	byPC   map[uint64]int
+	starts []int
+}
+
+type codeBytes struct {
+	pc   uint64
+	data []byte
+}
+
+// Insts are the instructions found so far. The slice must not be written; it is valid for ever, and
+// instructions that are found later are in the slice of a later call.
+func (p *Program) Insts() []ProgInst { return p.state.Load().insts }
+
+func (p *Program) view() []ProgInst { return p.state.Load().insts }
+
+// Arch is the instruction set, WaveSize the lanes of a wave.
+func (p *Program) Arch() isa.Arch { return p.arch }
+
+// WaveSize is 32 or 64.
+func (p *Program) WaveSize() int { return p.wave }
+
+// maxCode bounds a program: a jump into data would otherwise decode all of memory.
+const maxCode = 1 << 20
+
+// target is the index of the instruction at pc, which it compiles if it is new.
+func (p *Program) target(pc uint64) int {
+	if i, ok := p.state.Load().byPC[pc]; ok {
+		return i
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	st := p.state.Load()
+	if i, ok := st.byPC[pc]; ok {
+		return i
+	}
+	next := &programState{insts: st.insts, code: append([]uop(nil), st.code...), byPC: make(map[uint64]int, len(st.byPC)+64)}
+	for k, v := range st.byPC {
+		next.byPC[k] = v
+	}
+	next.insts = append([]ProgInst(nil), st.insts...)
+	p.grow(next, pc)
+	p.state.Store(next)
+	return next.byPC[pc]
+}
+
+// grow compiles the straight line at pc and all that direct branches reach from it.
+func (p *Program) grow(st *programState, pc uint64) {
+	todo := []uint64{pc}
+	var branches []int
+	for len(todo) > 0 {
+		pc := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if _, ok := st.byPC[pc]; ok {
+			continue
+		}
+		code, _ := p.mem.Map(pc, false)
+		start, used := pc, 0
+		for {
+			if at, ok := st.byPC[pc]; ok { // run into known code: go on there
+				p.add(st, ProgInst{PC: pc}, uop{run: runJoin, target: int32(at)})
+				break
+			}
+			if len(st.insts) >= maxCode {
+				st.byPC[pc] = p.add(st, ProgInst{PC: pc}, uop{run: runTooLong})
+				break
+			}
+			in, err := isa.Decode(p.arch, code[used:])
+			if err != nil || in.Size == 0 {
+				u := uop{run: runIllegal}
+				if used >= len(code) {
+					u.run = runNoCode
+				}
+				st.byPC[pc] = p.add(st, ProgInst{PC: pc}, u)
+				break
+			}
+			pi := ProgInst{PC: pc, Inst: in, Class: in.Op.Class}
+			u := p.compile(&pi)
+			i := p.add(st, pi, u)
+			st.byPC[pc] = i
+			if t, ok := in.Target(pc); ok {
+				branches = append(branches, i)
+				todo = append(todo, t)
+			}
+			pc += uint64(in.Size)
+			used += int(in.Size)
+			if endsLine(&in) {
+				break
+			}
+		}
+		p.checks = append(p.checks, codeBytes{start, append([]byte(nil), code[:used]...)})
+	}
+	for _, i := range branches {
+		t, _ := st.insts[i].Inst.Target(st.insts[i].PC)
+		st.code[i].target = int32(st.byPC[t])
+	}
+}
+
+func (p *Program) add(st *programState, pi ProgInst, u uop) int {
+	u.index = int32(len(st.insts))
+	st.insts = append(st.insts, pi)
+	st.code = append(st.code, u)
+	return int(u.index)
+}
+
+// endsLine tells whether control never goes on behind the instruction.
+func endsLine(in *isa.Inst) bool {
+	if in.Op.Has(isa.FlagEnd) {
+		return true
+	}
+	switch in.Op.Name {
+	case "s_branch", "s_setpc_b64", "s_swappc_b64", "s_call_b64", "s_rfe_b64":
+		return in.Op.Name != "s_call_b64" && in.Op.Name != "s_swappc_b64"
+	}
+	return false
+}
+
+// unchanged tells whether memory still holds what was compiled.
+func (p *Program) unchanged() bool {
+	for _, c := range p.checks {
+		b, _ := p.mem.Map(c.pc, false)
+		if len(b) < len(c.data) || string(b[:len(c.data)]) != string(c.data) {
+			return false
+		}
+	}
+	return true
+}
