@@ -68,6 +68,25 @@ func TestTakeOrder(t *testing.T) {
 	}
 }
 
+func TestManyEvents(t *testing.T) {
+	idle(t)
+	const n = 200_000
+	got, err := Take(t.Context(), func(context.Context) error {
+		for i := range int64(n) {
+			mark("e", n-i, n-i)
+		}
+		return nil
+	})
+	if err != nil || len(got) != n {
+		t.Fatal(len(got), err)
+	}
+	for i := range got {
+		if got[i].Start != int64(i+1) {
+			t.Fatalf("event %d starts at %d", i, got[i].Start)
+		}
+	}
+}
+
 func TestTakesNestAndOverlap(t *testing.T) {
 	idle(t)
 	outer, err := Take(t.Context(), func(ctx context.Context) error {

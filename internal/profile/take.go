@@ -46,7 +46,7 @@ func record(e *Event) {
 func (t *take) add(e *Event) {
 	n := len(t.chunks)
 	if n == 0 || len(t.chunks[n-1]) == cap(t.chunks[n-1]) {
-		t.chunks = append(t.chunks, make([]Event, 0, min(8<<n, 1024)))
+		t.chunks = append(t.chunks, make([]Event, 0, 8<<min(n, 7)))
 		n++
 	}
 	t.chunks[n-1] = append(t.chunks[n-1], *e)
