@@ -1,5 +1,7 @@
 package isa
 
+import "strings"
+
 // ArgKind is what an operand turned out to be.
 type ArgKind uint8
 
@@ -121,11 +123,15 @@ func (in *Inst) arg(op *Op, i int, y bool) Arg {
 		a.Kind, a.Imm = ArgImm, v
 		return a
 	case KindSGPR, KindSoff:
-		in.scalarArg(&a, v)
+		if src >= 0 || a.Field == FieldSsrc0 || a.Field == FieldSsrc1 {
+			in.sourceArg(op, &a, o, v, src) // the field is wider than what the operand should name
+		} else {
+			in.scalarArg(&a, v)
+		}
 	case KindVGPR, KindAV, KindAcc:
 		in.vectorArg(op, &a, o, v)
 	default:
-		in.sourceArg(&a, o, v, src)
+		in.sourceArg(op, &a, o, v, src)
 	}
 	in.modify(op, &a, src)
 	return a
@@ -161,7 +167,13 @@ func (in *Inst) scalarArg(a *Arg, v uint32) {
 			a.Reg = uint16(in.Field(FieldOffset) & 0x7f)
 		}
 	}
-	switch { // LLVM drops the low bits of a tuple's number, as the hardware does
+	in.align(a)
+}
+
+// align drops the low bits of a scalar tuple's number, as LLVM and the hardware do.
+func (in *Inst) align(a *Arg) {
+	switch {
+	case a.Reg >= 124:
 	case a.Bits > 64:
 		a.Reg &^= 3
 	case a.Bits == 64 && !in.maskArg(a):
@@ -194,7 +206,8 @@ func (in *Inst) vectorArg(op *Op, a *Arg, o *Operand, v uint32) {
 		a.Reg = uint16(v<<1 | ^in.Field(FieldVdstX)&1)
 	case FieldSrc1:
 		if in.Form == SDWA && in.Flag(FieldS1) {
-			a.Kind = ArgScalar
+			in.codeArg(op, a, o, v, 1)
+			return
 		}
 	case FieldVaddr:
 		in.addressArg(op, a)
@@ -239,16 +252,21 @@ func (in *Inst) addressArg(op *Op, a *Arg) {
 }
 
 // sourceArg resolves an 8-bit or 9-bit source.
-func (in *Inst) sourceArg(a *Arg, o *Operand, v uint32, src int) {
+func (in *Inst) sourceArg(op *Op, a *Arg, o *Operand, v uint32, src int) {
 	if src == 0 && in.Form >= DPP16 { // the marker's place is taken by 8 bits in the last dword
 		a.Kind, a.Reg = ArgVGPR, uint16(v)
 		if in.Form == SDWA && in.Flag(FieldS0) {
-			a.Kind = ArgScalar
+			in.codeArg(op, a, o, v, src)
 		} else if in.Op.Has(FlagTrue16) && a.Bits == 16 {
 			a.Hi, a.Reg = v&0x80 != 0, a.Reg&0x7f
 		}
 		return
 	}
+	in.codeArg(op, a, o, v, src)
+}
+
+// codeArg resolves a source code of up to 9 bits.
+func (in *Inst) codeArg(op *Op, a *Arg, o *Operand, v uint32, src int) {
 	switch {
 	case v >= SrcVGPR:
 		a.Kind, a.Reg = ArgVGPR, uint16(v-SrcVGPR)
@@ -269,10 +287,15 @@ func (in *Inst) sourceArg(a *Arg, o *Operand, v uint32, src int) {
 		a.Kind, a.Reg = ArgConst, uint16(v)
 	default:
 		a.Kind, a.Reg = ArgScalar, uint16(v)
-		if a.Bits == 64 && v < 128 && !in.maskArg(a) {
-			a.Reg &^= 1
-		} else if a.Bits > 64 && v < 128 {
-			a.Reg &^= 3
+		in.align(a)
+	}
+	if op.Has(FlagMFMA) && src < 2 && strings.Contains(op.Name, "f8f6f4") {
+		format := in.Field(FieldCbsz)
+		if src == 1 {
+			format = in.Field(FieldBlgp)
+		}
+		if a.Field == FieldSrc0 || a.Field == FieldSrc1 {
+			a.Bits = [8]uint16{256, 256, 192, 192, 128, 256, 256, 256}[format]
 		}
 	}
 }

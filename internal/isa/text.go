@@ -136,7 +136,7 @@ func (p *printer) sreg(code uint16, n int) {
 	case code < 128:
 		pair("exec_lo", "exec_hi", "exec", code&1 != 0)
 	case code == 230:
-		pair("src_flat_scratch_base_lo", "", "src_flat_scratch_base", false)
+		p.str("src_flat_scratch_base_lo")
 	case code == 231:
 		p.str("src_flat_scratch_base_hi")
 	case code == SrcSharedBase:
@@ -178,37 +178,54 @@ func (p *printer) constant(code uint16, bits int) {
 	}
 }
 
-// literal prints the literal dword. One that an inline constant could have stood for is marked lit().
-func (p *printer) literal(v uint32, bits int, t Type) {
-	plain := false
-	switch {
-	case bits == 64:
-		plain = t == TypeF64
-	case bits == 16:
-		switch uint16(v) {
-		case 0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118:
-			plain = true
-		}
-		if n := int16(v); v>>16 == 0 && n >= -16 && n <= 64 {
-			plain = true
-		}
-		plain = !(plain && v>>16 == 0)
-	default:
-		plain = true
-		switch v {
-		case 0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000, 0x40000000, 0xc0000000, 0x40800000, 0xc0800000, 0x3e22f983:
-			plain = false
-		}
-		if n := int32(v); n >= -16 && n <= 64 {
-			plain = false
+// inlineFloat tells whether v is the pattern of an inline float of the given column of floatConst.
+func inlineFloat(v uint64, col int) bool {
+	for i := range floatConst {
+		if floatConst[i][col] == v {
+			return true
 		}
 	}
-	if plain {
-		p.hex(uint64(v))
+	return false
+}
+
+// literal prints the literal dword as an operand of the given size and element type. What an inline constant could
+// have stood for is marked lit(), as LLVM 22 does.
+func (p *printer) literal(v uint32, bits int, t Type, count int) {
+	small := int32(v) >= -16 && int32(v) <= 64
+	text := v
+	if f := p.in.Op.Format; bits == 16 && t != TypeF16 && (f == SOP1 || f == SOP2 || f == SOPC) {
+		bits = 32 // the scalar unit has no 16-bit integers
+	}
+	switch {
+	case bits == 64:
+		small = t != TypeF64 && v <= 64 || t == TypeF64 && v == 0
+	case bits == 16 && count <= 1:
+		text = v & 0xffff
+		switch t {
+		case TypeF16:
+			n := int16(v)
+			small = v>>16 == 0 && (n >= -16 && n <= 64 || inlineFloat(uint64(v), 0))
+		case TypeBF16:
+			n := int16(v)
+			small = v>>16 == 0 && (n >= -16 && n <= 64 || inlineFloat(uint64(v)<<16, 1))
+		default: // judged as 32 bits
+			if inlineFloat(uint64(v), 1) {
+				small, text = true, v
+			}
+		}
+	case t == TypeF16 && count == 2:
+		small = small || inlineFloat(uint64(v), 0)
+	case t == TypeBF16 && count == 2:
+		small = small || inlineFloat(uint64(v)<<16, 1)
+	default:
+		small = small || inlineFloat(uint64(v), 1)
+	}
+	if !small {
+		p.hex(uint64(text))
 		return
 	}
 	p.str("lit(")
-	p.hex(uint64(v))
+	p.hex(uint64(text))
 	p.byte(')')
 }
 
@@ -243,7 +260,7 @@ func (p *printer) arg(a *Arg) {
 	case ArgConst:
 		p.constant(a.Reg, bits/max(1, packed(a)))
 	case ArgLiteral:
-		p.literal(p.in.Lit, bits, a.Type)
+		p.literal(p.in.Lit, bits, a.Type, int(a.Count))
 	case ArgImm:
 		p.hex(uint64(a.Imm))
 	}

@@ -98,7 +98,6 @@ func (p *printer) swizzle(v uint32) {
 		return
 	}
 	p.str(" offset:")
-	rotate := p.family != familyCDNA || true
 	switch {
 	case v>>8 == 0x80:
 		p.str("swizzle(QUAD_PERM")
@@ -107,10 +106,10 @@ func (p *printer) swizzle(v uint32) {
 			p.dec(int64(v >> (2 * i) & 3))
 		}
 		p.byte(')')
-	case v >= 0xe000 && v <= 0xe01f && rotate:
+	case v >= 0xe000:
 		p.num("swizzle(FFT,", uint64(v&0x1f))
 		p.byte(')')
-	case v>>11 == 0x18 && v&0x1f == 0:
+	case v >= 0xc000:
 		p.num("swizzle(ROTATE,", uint64(v>>10&1))
 		p.num(",", uint64(v>>5&0x1f))
 		p.byte(')')
@@ -320,6 +319,7 @@ func (p *printer) export() {
 	default:
 		p.num("invalid_target_", uint64(t))
 	}
+	p.n = 0
 	for i := range 4 {
 		p.next()
 		if in.Field(FieldEn)>>i&1 == 0 {
@@ -331,5 +331,3 @@ func (p *printer) export() {
 	p.opt(FieldDone, " done")
 	p.opt(FieldRow, " row_en")
 }
-
-func (p *printer) image() { p.name() }

@@ -23,10 +23,11 @@ func (p *printer) scalar() {
 			continue
 		}
 		p.next()
-		p.arg(&a)
-		if name == "s_barrier_signal_isfirst" || name == "s_barrier_signal" {
+		if name == "s_set_gpr_idx_on" && a.Field == FieldSsrc1 {
+			p.gprIdx(in.Field(FieldSsrc1))
 			continue
 		}
+		p.arg(&a)
 	}
 	switch {
 	case in.Op.Format == SOPK:
@@ -58,7 +59,7 @@ func (p *printer) sopk(name string) {
 		p.next()
 		p.hwreg(imm)
 		p.next()
-		p.literal(in.Lit, 32, TypeB32)
+		p.setregValue(in.Lit)
 	case "s_call_b64", "s_cbranch_i_fork", "s_subvector_loop_begin", "s_subvector_loop_end":
 		p.next()
 		p.dec(int64(imm))
@@ -69,6 +70,21 @@ func (p *printer) sopk(name string) {
 		p.next()
 		p.hex(uint64(imm))
 	}
+}
+
+// setregValue prints the literal of s_setreg_imm32_b32, which LLVM does not mark.
+func (p *printer) setregValue(v uint32) {
+	for i := range floatConst {
+		if uint64(v) == floatConst[i][1] {
+			p.str(floatText[i])
+			return
+		}
+	}
+	if n := int32(v); n >= -16 && n <= 64 {
+		p.dec(int64(n))
+		return
+	}
+	p.hex(uint64(v))
 }
 
 // version prints the operand of s_version.
@@ -119,13 +135,13 @@ func (p *printer) sendmsg(imm uint32, rtn bool) {
 		p.byte(')')
 	}
 	if p.family != familyCDNA { // the whole low byte is the message
-		switch {
+		switch name := msgNames[p.family][imm&0xff]; {
+		case name != "": // bits above do not matter
+			p.str("sendmsg(")
+			p.str(name)
+			p.byte(')')
 		case imm > 0xff:
 			p.dec(int64(imm))
-		case msgNames[p.family][imm] != "":
-			p.str("sendmsg(")
-			p.str(msgNames[p.family][imm])
-			p.byte(')')
 		default:
 			plain(imm, 0, 0)
 		}
@@ -142,8 +158,6 @@ func (p *printer) sendmsg(imm uint32, rtn bool) {
 	}
 	valid := name != "" && (ops == nil && op == 0 && stream == 0 || int(op) < len(ops) && ops[op] != "" && !(id == 2 && op == 0) && (stream == 0 || id != 15 && op != 0))
 	switch {
-	case imm&^0x37f != 0:
-		p.dec(int64(imm))
 	case valid:
 		p.str("sendmsg(")
 		p.str(name)
@@ -155,6 +169,8 @@ func (p *printer) sendmsg(imm uint32, rtn bool) {
 			}
 		}
 		p.byte(')')
+	case imm&^0x37f != 0:
+		p.dec(int64(imm))
 	default:
 		plain(id, op, stream)
 	}
@@ -182,22 +198,43 @@ func (p *printer) sopp(name string) {
 			p.num(" ", uint64(imm))
 		}
 	case in.Op.count == 0:
-	case imm == 0 && p.plainZero(name):
-		p.str(" 0")
+	case name == "s_set_gpr_idx_mode":
+		p.byte(' ')
+		p.gprIdx(imm)
+	case imm <= 64 && p.decimal(name):
+		p.num(" ", uint64(imm))
 	default:
 		p.byte(' ')
 		p.hex(uint64(imm))
 	}
 }
 
-// plainZero tells whether a zero immediate prints as 0 and not as 0x0.
-func (p *printer) plainZero(name string) bool {
+// decimal tells whether a small immediate prints as a decimal number.
+func (p *printer) decimal(name string) bool {
 	switch name {
-	case "s_wait_loadcnt", "s_wait_storecnt", "s_wait_samplecnt", "s_wait_bvhcnt", "s_wait_expcnt", "s_wait_dscnt", "s_wait_kmcnt",
-		"s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt":
-		return false
+	case "s_nop", "s_setkill", "s_sethalt", "s_sleep", "s_trap", "s_setprio", "s_denorm_mode", "s_barrier_wait", "s_incperflevel",
+		"s_decperflevel", "s_set_inst_prefetch_distance", "s_clause", "s_icache_inv_prefetch", "s_setprio_inc_wg":
+		return true
 	}
-	return true
+	return false
+}
+
+// gprIdx prints the operands whose indexing is on.
+func (p *printer) gprIdx(imm uint32) {
+	if imm > 15 {
+		p.hex(uint64(imm))
+		return
+	}
+	p.str("gpr_idx(")
+	sep := ""
+	for i, n := range [4]string{"SRC0", "SRC1", "SRC2", "DST"} {
+		if imm>>i&1 != 0 {
+			p.str(sep)
+			p.str(n)
+			sep = ","
+		}
+	}
+	p.byte(')')
 }
 
 func (p *printer) waitcnt(imm uint32) {

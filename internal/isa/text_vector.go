@@ -47,6 +47,10 @@ func (p *printer) vector() {
 	if op.Format == VOPC {
 		p.compareDst()
 	}
+	if op.Format == VOP3PX {
+		p.scaled()
+		return
+	}
 	carry := (op.Format == VOP2) && (op.Reads|op.Writes)&RegVCC != 0
 	for i := range in.NumArgs() {
 		a := in.Arg(i)
@@ -75,6 +79,26 @@ func (p *printer) vector() {
 	p.vectorModifiers()
 }
 
+// scaled prints the MFMA with block scales: the scales come last.
+func (p *printer) scaled() {
+	in := p.in
+	for _, f := range [...]Field{FieldVdst, FieldSrc0, FieldSrc1, FieldSrc2, FieldScaleSrc0, FieldScaleSrc1} {
+		for i := range in.NumArgs() {
+			if a := in.Arg(i); a.Field == f {
+				p.next()
+				p.source(&a)
+			}
+		}
+	}
+	if v := in.Field(FieldOpSel) & 3; v != 0 {
+		p.bitList(" op_sel:[", v, 3)
+	}
+	if v := in.Field(FieldOpSelHi); v != 0 {
+		p.bitList(" op_sel_hi:[", v, 3)
+	}
+	p.matrixModifiers()
+}
+
 // compareDst prints the implicit or SDWA destination of VOPC.
 func (p *printer) compareDst() {
 	in := p.in
@@ -89,6 +113,22 @@ func (p *printer) compareDst() {
 	p.vcc()
 }
 
+// modifiable tells whether LLVM prints an operand's neg and abs bits: those of float operands, by the operation's type.
+func (p *printer) modifiable(a *Arg) bool {
+	op := p.in.Op
+	switch {
+	case op.Has(FlagMix), strings.HasPrefix(op.Name, "v_cndmask"):
+		return true
+	case strings.HasPrefix(op.Name, "v_ldexp"):
+		return a.Field == FieldSrc0
+	case strings.HasPrefix(op.Name, "v_pk_fmac"):
+		return op.Format == VOP3 || p.in.Form == DPP16
+	case op.Format == VOP1, op.Format == VOP2, op.Format == VOPC:
+		return a.Type.Float() || p.family == familyCDNA && !strings.HasPrefix(op.Name, "v_dot")
+	}
+	return a.Type >= TypeF16 && a.Type <= TypeF64
+}
+
 // source prints an operand with its modifiers.
 func (p *printer) source(a *Arg) {
 	neg, abs := a.Neg, a.Abs
@@ -97,6 +137,9 @@ func (p *printer) source(a *Arg) {
 		if p.in.Op.Has(FlagMix) {
 			neg, abs = a.Neg, a.Abs
 		}
+	}
+	if !p.modifiable(a) {
+		neg, abs = false, false
 	}
 	if a.Sext {
 		p.str("sext(")
@@ -117,6 +160,13 @@ func (p *printer) source(a *Arg) {
 	}
 	if neg && imm || a.Sext {
 		p.byte(')')
+	}
+}
+
+// num2 prints a number unless it is 0.
+func (p *printer) num2(label string, v uint32) {
+	if v != 0 {
+		p.num(label, uint64(v))
 	}
 }
 
@@ -151,6 +201,30 @@ func (p *printer) vectorModifiers() {
 	n := op.sources()
 	switch op.Format {
 	case VOP3, VINTERP:
+		if strings.HasPrefix(op.Name, "v_bitop3") {
+			if v := in.Field(FieldOmod)<<6 | in.Field(FieldAbs)<<3 | in.Field(FieldNeg); v != 0 {
+				p.str(" bitop3:")
+				if v <= 10 {
+					p.dec(int64(v))
+				} else {
+					p.hex(uint64(v))
+				}
+			}
+		}
+		if strings.Contains(op.Name, "_swap_b32") {
+			p.num2(" bound_ctrl:", in.Field(FieldOpSel)>>1&1)
+			p.num2(" fi:", in.Field(FieldOpSel)&1)
+			break
+		}
+		if op.Name == "v_cvt_pk_bf16_f32" || op.Name == "v_cvt_pk_f16_f32" {
+			break
+		}
+		if strings.HasPrefix(op.Name, "v_cvt_scalef32_") && strings.Contains(op.Name, "pk_fp4_") && n == 2 {
+			n = 3
+		}
+		if strings.HasPrefix(op.Name, "v_cvt_sr_") && !strings.HasSuffix(op.Name, "16_f32") {
+			n = 3 // LLVM counts an absent third source
+		}
 		if v := in.Field(FieldOpSel); v != 0 {
 			bits := v & (1<<n - 1)
 			bits |= v >> 3 << n
@@ -158,10 +232,13 @@ func (p *printer) vectorModifiers() {
 		}
 	case VOP3P, VOP3PX:
 		if in.HasField(FieldCbsz) {
-			p.matrixModifiers()
+			if !strings.Contains(op.Name, "accvgpr") {
+				p.matrixModifiers()
+			}
 			return
 		}
-		if v := in.Field(FieldOpSel) & (1<<n - 1); v != 0 {
+		dot := strings.HasPrefix(op.Name, "v_dot4") || strings.HasPrefix(op.Name, "v_dot8") // no halves to select
+		if v := in.Field(FieldOpSel) & (1<<n - 1); v != 0 && !dot {
 			p.bitList(" op_sel:[", v, n)
 		}
 		hi := in.OpSelHi() & (1<<n - 1)
@@ -169,10 +246,10 @@ func (p *printer) vectorModifiers() {
 		if op.Has(FlagMix) {
 			defaultHi = 0
 		}
-		if hi != defaultHi {
+		if hi != defaultHi && !dot {
 			p.bitList(" op_sel_hi:[", hi, n)
 		}
-		if !op.Has(FlagMix) {
+		if !op.Has(FlagMix) && op.Name != "v_mfma_ld_scale_b32" {
 			if v := in.Field(FieldNeg) & (1<<n - 1); v != 0 {
 				p.bitList(" neg_lo:[", v, n)
 			}
@@ -182,7 +259,9 @@ func (p *printer) vectorModifiers() {
 		}
 	}
 	p.opt(FieldClamp, " clamp")
-	p.str(omodNames[in.Field(FieldOmod)])
+	if !strings.HasPrefix(op.Name, "v_bitop3") {
+		p.str(omodNames[in.Field(FieldOmod)])
+	}
 	if op.Format == VINTERP {
 		p.num(" wait_exp:", uint64(in.Field(FieldWaitExp)))
 	}
@@ -288,7 +367,7 @@ func (p *printer) sdwa() {
 	if in.Op.Name == "v_nop" {
 		return
 	}
-	if in.Op.Format != VOPC {
+	if in.Op.Format != VOPC && !strings.Contains(in.Op.Name, "_fp8") && !strings.Contains(in.Op.Name, "_bf8") {
 		p.str(" dst_sel:")
 		p.str(sdwaSels[in.Field(FieldDstSel)])
 		p.str(" dst_unused:")

@@ -354,6 +354,9 @@ func (g *gen) operands(row map[string]string, format string) (first, count int) 
 		if len(p) != 5 {
 			log.Fatalf("%s: operand %q", row[""], o)
 		}
+		if p[3] == "EXEC" {
+			continue // v_cmpx writes EXEC, whatever the field says
+		}
 		field := fieldName[p[0]]
 		switch {
 		case format == "EXP" && expField[p[0]] != "":
@@ -373,11 +376,17 @@ func (g *gen) operands(row map[string]string, format string) (first, count int) 
 			log.Fatalf("%s: %v", row[""], err)
 		}
 		kind := kindName[p[3]]
-		if kind == "" {
+		switch {
+		case kind == "":
 			kind = "KindImm"
+		case kind == "KindVGPR" && (format == "VOP3" || format == "VOP3SD" || format == "VOP3P") && strings.HasPrefix(p[0], "src"):
+			kind = "KindSrc" // LLVM takes any source there
 		}
 		typ, count := elem(row, p[4], bits)
 		list = append(list, fmt.Sprintf("{Field%s, %s, Type%s, %d, %s, %d}", field, dir, typ, count, kind, bits))
+	}
+	if len(list) == 0 {
+		return 0, 0
 	}
 	text := strings.Join(list, ",\n")
 	if i, ok := g.lists[text]; ok {
@@ -433,7 +442,7 @@ func (g *gen) op(f family, row map[string]string) string {
 	if enc == "VOP1" && strings.HasPrefix(ops, "vdst:out:32:S") {
 		flags = append(flags, "FlagSDST")
 	}
-	if enc == "VOP3P" && f.file == "cdna.tsv" && (strings.Contains(row["flags"], "mfma") || strings.Contains(row["flags"], "smfmac") || strings.Contains(name, "accvgpr")) {
+	if enc == "VOP3P" && f.file == "cdna.tsv" && (strings.Contains(row["flags"], "mfma") && name != "v_mfma_ld_scale_b32" || strings.Contains(row["flags"], "smfmac") || strings.Contains(name, "accvgpr")) {
 		firstForm = "VOP3P_MFMA"
 	}
 	for _, w := range strings.Split(row["flags"], ",") {
