@@ -91,12 +91,6 @@ func Open(sys System, node int, o Options) (*Device, error) {
 
 func (d *Device) open(node int) error {
 	var err error
-	if d.gpu, err = d.node.shape(); err != nil {
-		return err
-	}
-	if d.regs, err = pm4.RegsFor(d.gpu.GC); err != nil {
-		return err
-	}
 	if d.kfd, err = d.openNode("/dev/kfd"); err != nil {
 		return err
 	}
@@ -107,6 +101,22 @@ func (d *Device) open(node int) error {
 		return fmt.Errorf("map a page for arguments: %w", err)
 	}
 	*(*uint32)(unsafe.Add(d.args, argGPUs)) = d.node.GPUID
+	dev := (*abi.DRMInfoDevice)(unsafe.Add(d.args, argEvents)) // later the events stand there
+	a := abi.DRMInfo{ReturnPointer: uint64(uintptr(unsafe.Pointer(dev))), ReturnSize: uint32(unsafe.Sizeof(*dev)), Query: abi.InfoDevInfo}
+	if err := d.ioctl(d.drm, abi.DRMAmdgpuInfo, unsafe.Pointer(&a)); err != nil {
+		return fmt.Errorf("ask for device information: %w", err)
+	}
+	if d.gpu, err = d.node.shape(uint8(dev.PCIRev)); err != nil {
+		return err
+	}
+	if d.regs, err = pm4.RegsFor(d.gpu.GC); err != nil {
+		return err
+	}
+	if dev.GPUCounterFreq > 0 {
+		d.gpu.RefClockHz = int64(dev.GPUCounterFreq) * 1000
+	}
+	d.refHz = d.gpu.RefClockHz
+	d.gpu.Live = liveUnits(d.gpu, &dev.CUBitmap)
 	if d.space, err = acquireSpace(); err != nil {
 		return err
 	}
@@ -125,9 +135,7 @@ func (d *Device) open(node int) error {
 	if err := d.apertures(); err != nil {
 		return err
 	}
-	if err := d.deviceInfo(node); err != nil {
-		return err
-	}
+	d.describe(node)
 	if err := d.createEvents(); err != nil {
 		return err
 	}
@@ -204,18 +212,8 @@ func (d *Device) apertures() error {
 	return fmt.Errorf("the driver states no apertures of GPU %d", d.node.GPUID)
 }
 
-// deviceInfo asks the render node which units work, and fills Info.
-func (d *Device) deviceInfo(node int) error {
-	dev := (*abi.DRMInfoDevice)(unsafe.Add(d.args, argEvents)) // the page is not shared yet
-	a := abi.DRMInfo{ReturnPointer: uint64(uintptr(unsafe.Pointer(dev))), ReturnSize: uint32(unsafe.Sizeof(*dev)), Query: abi.InfoDevInfo}
-	if err := d.ioctl(d.drm, abi.DRMAmdgpuInfo, unsafe.Pointer(&a)); err != nil {
-		return fmt.Errorf("ask for device information: %w", err)
-	}
-	if dev.GPUCounterFreq > 0 {
-		d.gpu.RefClockHz = int64(dev.GPUCounterFreq) * 1000
-	}
-	d.refHz = d.gpu.RefClockHz
-	d.gpu.Live = liveUnits(d.gpu, &dev.CUBitmap)
+// describe fills Info, and asks for the power state.
+func (d *Device) describe(node int) {
 	var avail abi.AvailableMemoryArgs
 	avail.GPUID = d.node.GPUID
 	if err := d.ioctl(d.kfd, abi.AvailableMemory, unsafe.Pointer(&avail)); err != nil {
@@ -238,7 +236,6 @@ func (d *Device) deviceInfo(node int) error {
 		d.info.PowerReason = d.stabilise()
 	}
 	d.info.StablePower = d.info.PowerReason == ""
-	return nil
 }
 
 // liveUnits reads the bitmap of working CUs of one die: engine s, array a stands at [s%4][a + 2*(s/4)], or, where engines have one

@@ -103,9 +103,9 @@ const (
 )
 
 // shape makes a GPU of what topology says and of the model that fits it best for the rest.
-func (n *Node) shape() (*gpu.GPU, error) {
+func (n *Node) shape(rev uint8) (*gpu.GPU, error) {
 	target := n.Target()
-	g := model(target, uint32(n.Props["device_id"]))
+	g := model(target, uint32(n.Props["device_id"]), rev)
 	if g == nil {
 		return nil, fmt.Errorf("%w: rigprof knows no %s", device.ErrNotSupported, target)
 	}
@@ -127,18 +127,16 @@ func (n *Node) shape() (*gpu.GPU, error) {
 	return g, nil
 }
 
-// model is a copy of the known GPU of a target, the one with the PCI device id where there are several.
-func model(target string, pci uint32) *gpu.GPU {
-	var found *gpu.GPU
-	for _, m := range gpu.Models() {
-		if m.Target == target && (found == nil || m.PCIDevice == pci && found.PCIDevice != pci) {
-			found = m
+// model is a copy of the known GPU with the PCI ids, or of the one that stands for the target.
+func model(target string, pci uint32, rev uint8) *gpu.GPU {
+	g, ok := gpu.ByPCI(pci, rev)
+	if !ok || g.Target != target {
+		var err error
+		if g, err = gpu.Lookup(target); err != nil {
+			return nil
 		}
+		g.Name = fmt.Sprintf("%s device %04x", target, pci)
 	}
-	if found == nil {
-		return nil
-	}
-	g := *found
 	g.Live = nil
-	return &g
+	return g
 }
