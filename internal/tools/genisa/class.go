@@ -2,6 +2,7 @@ package main
 
 import (
 	"log"
+	"strconv"
 	"strings"
 )
 
@@ -75,8 +76,98 @@ func vectorClass(row map[string]string, name string, has func(string) bool) stri
 	return "VALU"
 }
 
-// traceOf is what the row sends to a thread trace.
-func (g *gen) traceOf(f family, row map[string]string) string { return "traceRow{}" }
+// traceForm tells which second fact a row of the trace tables gives, and whether this row is the second.
+var traceForms = map[string]struct {
+	form   string
+	second bool
+}{
+	"-": {"traceOne", false}, "saddr": {"traceVaddr", false}, "vaddr": {"traceVaddr", true},
+	"off, offen or idxen": {"traceBoth", false}, "offen+idxen": {"traceBoth", true},
+	"not taken": {"traceBranch", false}, "taken": {"traceBranch", true},
+	"4-byte": {"traceSize", false}, "8-byte": {"traceSize", true}, "8-byte (literal)": {"traceSize", true}, "8-byte (literal, DPP, SDWA)": {"traceSize", true},
+	"a16=0": {"traceA16", false}, "a16=1": {"traceA16", true}, "wave64": {"traceWave", false}, "wave32": {"traceWave", true},
+	"entry": {"traceExit", false}, "exit": {"traceExit", true},
+	"HEADER bit 59 = 1": {"traceHeader", false}, "HEADER bit 59 = 0": {"traceHeader", true},
+	"n address dwords": {"traceAddresses", false}, "n = address + data dwords": {"traceData", false},
+}
+
+// traceOf is what the row sends to a thread trace: the form, then two facts.
+func (g *gen) traceOf(f family, row map[string]string) string {
+	if g.trace == nil {
+		g.trace = map[string][]map[string]string{}
+		for _, fam := range families {
+			for _, r := range g.rows(fam.trace) {
+				k := fam.file + r["mnemonic"] + " " + r["format"]
+				g.trace[k] = append(g.trace[k], r)
+			}
+		}
+	}
+	rows := g.trace[f.file+row["mnemonic"]+" "+row["format"]]
+	if rows == nil {
+		rows = g.traceFallback(f, row)
+	}
+	form := ""
+	fact := [2]string{"{}", "{}"}
+	for _, r := range rows {
+		t, ok := traceForms[r["form"]]
+		if !ok {
+			log.Fatalf("%s: form %q", r[""], r["form"])
+		}
+		if form == "" || t.form != "traceOne" {
+			form = t.form
+		}
+		n := 0
+		if t.second {
+			n = 1
+		}
+		kind, ok := map[string]string{"NONE": "TraceNone", "INST": "TraceInst", "VALU": "TraceVALU", "IMM": "TraceImm", "END": "TraceEnd"}[r["packet"]]
+		if !ok {
+			log.Fatalf("%s: packet %q", r[""], r["packet"])
+		}
+		op := strings.TrimSuffix(r["op"], "+n")
+		if op == "-" {
+			op = "0"
+		}
+		clocks := r["clocks"]
+		switch clocks {
+		case "-", "n":
+			clocks = "0"
+		case "dprate":
+			clocks = "ClocksDPRate"
+		}
+		fact[n] = "{" + kind + ", " + op + ", " + clocks + ", " + strconv.FormatBool(r["evidence"] == "seen") + "}"
+	}
+	if form == "traceSize" && len(rows) == 1 {
+		fact[0], fact[1] = fact[0], fact[0]
+		if traceForms[rows[0]["form"]].second {
+			fact[0], fact[1] = fact[1], fact[1]
+		}
+	}
+	return "traceRow{" + form + ", [2]traceFact{" + fact[0] + ", " + fact[1] + "}}"
+}
+
+// traceFallback gives a row without facts of its own those that the class rules of the tables' source give.
+func (g *gen) traceFallback(f family, row map[string]string) []map[string]string {
+	r := map[string]string{"form": "-", "op": "-", "clocks": "1", "evidence": "inferred-low", "packet": "VALU", "": row[""]}
+	if f.file != "cdna.tsv" {
+		if row["format"] != "VOP3" {
+			log.Fatalf("%s: no trace fact for %s", row[""], row["mnemonic"])
+		}
+		return []map[string]string{r}
+	}
+	r["packet"], r["clocks"] = "INST", "-"
+	switch {
+	case strings.Contains(row["flags"], "mfma"):
+		r["op"] = "28"
+	case row["format"] == "VOP3":
+		r["op"] = "18"
+	case row["format"] == "MUBUF":
+		r["op"] = "2"
+	default:
+		log.Fatalf("%s: no trace fact for %s", row[""], row["mnemonic"])
+	}
+	return []map[string]string{r}
+}
 
 // names emits the tables of names that numbers print as, one array per kind.
 func (g *gen) names(p func(string, ...any)) {

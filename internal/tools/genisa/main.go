@@ -37,6 +37,7 @@ func main() {
 // family is one instruction table; targets maps its target names to Arch constants, in order.
 type family struct {
 	file    string
+	trace   string
 	formats []string // values of the family column of formats.tsv
 	targets []target
 }
@@ -48,9 +49,9 @@ type target struct {
 }
 
 var families = []family{
-	{"cdna.tsv", []string{"cdna3+cdna4", "cdna4"}, []target{{"gfx90a", 1, "CDNA2"}, {"gfx942", 2, "CDNA3"}, {"gfx950", 3, "CDNA4"}}},
-	{"rdna3.tsv", []string{"rdna3"}, []target{{"gfx1100", 4, "RDNA3"}, {"gfx1151", 5, "RDNA35"}}},
-	{"rdna4.tsv", []string{"rdna4"}, []target{{"gfx1200", 6, "RDNA4"}, {"gfx1201", 6, "RDNA4"}}},
+	{"cdna.tsv", "trace_gfx9.tsv", []string{"cdna3+cdna4", "cdna4"}, []target{{"gfx90a", 1, "CDNA2"}, {"gfx942", 2, "CDNA3"}, {"gfx950", 3, "CDNA4"}}},
+	{"rdna3.tsv", "trace_rdna3.tsv", []string{"rdna3"}, []target{{"gfx1100", 4, "RDNA3"}, {"gfx1151", 5, "RDNA35"}}},
+	{"rdna4.tsv", "trace_rdna4.tsv", []string{"rdna4"}, []target{{"gfx1200", 6, "RDNA4"}, {"gfx1201", 6, "RDNA4"}}},
 }
 
 const numArch = 7
@@ -125,6 +126,7 @@ type gen struct {
 	index []int
 	encOf [numArch][512]int
 	px    int // the encoding of VOP3PX
+	trace map[string][]map[string]string
 }
 
 func newGen(dir string) *gen {
