@@ -137,11 +137,11 @@ func (g *gen) traceOf(f family, row map[string]string) string {
 		}
 		fact[n] = "{" + kind + ", " + op + ", " + clocks + ", " + strconv.FormatBool(r["evidence"] == "seen") + "}"
 	}
-	if form == "traceSize" && len(rows) == 1 {
-		fact[0], fact[1] = fact[0], fact[0]
-		if traceForms[rows[0]["form"]].second {
-			fact[0], fact[1] = fact[1], fact[1]
-		}
+	switch { // one row stands for both
+	case fact[0] == "{}":
+		fact[0] = fact[1]
+	case fact[1] == "{}":
+		fact[1] = fact[0]
 	}
 	return "traceRow{" + form + ", [2]traceFact{" + fact[0] + ", " + fact[1] + "}}"
 }
