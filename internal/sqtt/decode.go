@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/rigprof/rigprof/internal/gpu"
 )
@@ -53,9 +54,11 @@ type WaveDecoder struct {
 
 	plain // what the tokens so far make of the next one
 
-	live    []liveWave // by slotKey
-	runs    uint32     // counts Resets, so that they need not clear live
-	open    int        // waves that run
+	bits    *waveBits           // where RDNA wave tokens have their fields
+	live    *[numSlots]liveWave // by slotKey
+	aside   []asideWave
+	runs    uint32 // counts Resets, so that they need not clear live
+	open    int    // waves that run
 	stalled bool
 	since   Cycles
 
@@ -71,30 +74,36 @@ type WaveDecoder struct {
 
 // liveWave is a wave that runs, in the stream that its run names.
 type liveWave struct {
-	start           Cycles
-	off             int64
-	run             uint32
-	lanes, me, pipe uint8
+	start Cycles
+	off   int64
+	run   uint32
+	raw   uint32 // the WAVE_START's low bits
+}
+
+// asideWave is a wave that runs and cannot be named by the family that the stream switched to.
+type asideWave struct {
+	wave Wave
+	liveWave
 }
 
 const numSlots = 1 << 12
 
-// slotKey is a wave's place: CU in bits 0..4, SIMD in 5..6, slot in 7..11.
+// slotKey is a wave's place, in the order of its family's token bits.
 type slotKey uint32
 
 // Reset makes the decoder ready for a new stream of a family.
 func (d *WaveDecoder) Reset(f gpu.Family, h Header) {
 	live, r := d.live, &d.res
 	if live == nil {
-		live = make([]liveWave, numSlots)
+		live = new([numSlots]liveWave)
 	}
 	*d = WaveDecoder{
 		plain: *newPlain(f), header: h, begun: f != gpu.GFX9,
-		live: live, runs: d.runs + 1, carry: d.carry[:0],
+		bits: &waveBits11, live: live, runs: d.runs + 1, carry: d.carry[:0],
 		res: Result{Waves: r.Waves[:0], Markers: r.Markers[:0], Losses: Losses{First: r.Losses.First[:0]}},
 	}
 	if d.runs == 0 { // after 2^32 of them
-		clear(live)
+		*live = [numSlots]liveWave{}
 		d.runs = 1
 	}
 }
@@ -230,50 +239,112 @@ func (d *WaveDecoder) fast(s *scanBuffers, buf []byte, final bool) bool {
 	return d.fastRDNA(s, win, buf, size)
 }
 
-// start begins a wave whose WAVE_START is at bit off of the stream.
-func (d *WaveDecoder) start(k slotKey, w liveWave) {
-	l := &d.live[k%numSlots]
+// start begins a wave by a WAVE_START.
+func (d *WaveDecoder) start(p *Packet) {
+	l := &d.live[d.startKey(uint32(p.Raw))%numSlots]
 	if l.run == d.runs {
-		d.res.Losses.add(LossStart, l.off, l.start, 1)
-		d.open--
+		d.dropStart(l)
 	}
-	*l = w
-	l.run = d.runs
+	*l = liveWave{start: p.Time, off: p.Off, run: d.runs, raw: uint32(p.Raw)}
 	d.open++
 }
 
-// stop ends a wave by a WAVE_END at bit off.
-func (d *WaveDecoder) stop(k slotKey, now Cycles, off int64) {
-	l := &d.live[k%numSlots]
-	if l.run != d.runs {
+// dropStart gives up the wave that runs in a slot where another one starts.
+func (d *WaveDecoder) dropStart(l *liveWave) {
+	d.res.Losses.add(LossStart, l.off, l.start, 1)
+	d.open--
+}
+
+// unpaired counts a start whose slot's wave still runs, or an end without one, which is to be left out.
+func (d *WaveDecoder) unpaired(l *liveWave, end bool, off int64, now Cycles) (skip bool) {
+	if end {
 		d.res.Losses.add(LossEnd, off, now, 1)
+		return true
+	}
+	d.dropStart(l)
+	return false
+}
+
+// roomFor is the result's waves with room for n more, and how many there are. What is beyond them is undefined.
+func (d *WaveDecoder) roomFor(n int) (waves []Wave, have int) {
+	have = len(d.res.Waves)
+	d.res.Waves = slices.Grow(d.res.Waves, n+1)
+	return d.res.Waves[:have+n+1], have
+}
+
+// stop ends a wave by a WAVE_END.
+func (d *WaveDecoder) stop(p *Packet) {
+	k := d.endKey(uint32(p.Raw)) % numSlots
+	l := &d.live[k]
+	if l.run != d.runs {
+		d.res.Losses.add(LossEnd, p.Off, p.Time, 1)
 		return
 	}
-	d.res.Waves = append(d.res.Waves, Wave{
-		Start: l.start, Stop: now,
-		CU: uint8(k & 31), SIMD: uint8(k >> 5 & 3), Slot: uint8(k >> 7),
-		Lanes: l.lanes, ME: l.me, Pipe: l.pipe,
-	})
 	l.run = 0
 	d.open--
+	var w Wave
+	if d.family == gpu.GFX9 {
+		fill9(&w, k, l.raw)
+	} else {
+		w = d.bits.wave(k, l.raw)
+	}
+	w.Start, w.Stop = l.start, p.Time
+	d.res.Waves = append(d.res.Waves, w)
+}
+
+func (d *WaveDecoder) startKey(w uint32) slotKey {
+	if d.family == gpu.GFX9 {
+		return waveKey9(w)
+	}
+	return d.bits.startKey(w)
+}
+
+func (d *WaveDecoder) endKey(w uint32) slotKey {
+	if d.family == gpu.GFX9 {
+		return waveKey9(w)
+	}
+	return d.bits.endKey(w)
+}
+
+// switchFamily keeps the waves that run under their keys of the family that a HEADER announced. Those in units that it cannot
+// name are put aside until another HEADER.
+func (d *WaveDecoder) switchFamily() {
+	to := waveBitsOf(d.family)
+	if to == d.bits {
+		return
+	}
+	if d.open == 0 {
+		d.bits = to
+		return
+	}
+	running := d.aside
+	d.aside = nil
+	for k := range d.live {
+		if l := &d.live[k]; l.run == d.runs {
+			w := d.bits.wave(slotKey(k), l.raw)
+			running = append(running, asideWave{w, *l})
+			l.run = 0
+		}
+	}
+	for _, a := range running {
+		k, ok := to.key(a.wave)
+		if !ok {
+			d.aside = append(d.aside, a)
+			continue
+		}
+		a.raw = a.raw>>25<<25 | (uint32(a.wave.ME)<<2|uint32(a.wave.Pipe))<<to.pipe
+		d.live[k%numSlots] = a.liveWave
+	}
+	d.bits = to
 }
 
 // token takes what a token of the plain decoder says.
 func (d *WaveDecoder) token(p *Packet) {
 	switch p.Kind {
 	case KindWaveStart, KindWaveStartExt:
-		if p.Family == gpu.GFX9 {
-			d.start(waveKey9(uint32(p.Raw)), startOf9(uint32(p.Raw), p.Time, p.Off))
-		} else {
-			gfx12 := p.Family == gpu.GFX12
-			d.start(startKey(p.Raw, gfx12), startOf(p.Raw, gfx12, p.Time, p.Off))
-		}
+		d.start(p)
 	case KindWaveEnd:
-		if p.Family == gpu.GFX9 {
-			d.stop(waveKey9(uint32(p.Raw)), p.Time, p.Off)
-		} else {
-			d.stop(endKey(p.Raw, p.Family == gpu.GFX12), p.Time, p.Off)
-		}
+		d.stop(p)
 	case KindTimestamp:
 		if m, ok := p.Marker(); ok {
 			d.res.Markers = append(d.res.Markers, m)
@@ -284,6 +355,8 @@ func (d *WaveDecoder) token(p *Packet) {
 		d.misc(p)
 	case KindUnknown:
 		d.res.Losses.add(LossUnknown, p.Off, p.Time, int64(p.Bits))
+	case KindHeader:
+		d.switchFamily()
 	}
 }
 
@@ -319,6 +392,10 @@ func (d *WaveDecoder) finish() {
 	}
 	if d.stalled {
 		r.Losses.StallCycles += d.now - d.since
+	}
+	for i := range d.aside {
+		d.open--
+		r.Losses.add(LossOpen, d.aside[i].off, d.aside[i].start, 1)
 	}
 	for i := range d.live {
 		if d.open == 0 {

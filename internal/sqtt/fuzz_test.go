@@ -187,9 +187,9 @@ func TestPrefixes(t *testing.T) {
 			case f == gpu.GFX9:
 				k = waveKey9(uint32(p.Raw))
 			case end:
-				k = endKey(p.Raw, p.Family == gpu.GFX12)
+				k = waveBitsOf(p.Family).endKey(uint32(p.Raw))
 			default:
-				k = startKey(p.Raw, p.Family == gpu.GFX12)
+				k = waveBitsOf(p.Family).startKey(uint32(p.Raw))
 			}
 			if end && live[k] {
 				ends = append(ends, p.Off+int64(p.Bits))

@@ -1,6 +1,7 @@
 package sqtt
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"sync"
 
@@ -169,19 +170,20 @@ func (sc *scanner) tail(win *window, acc, size uint64, ev *eventList, n uint) (e
 // load is 28 bits or more from a nibble on.
 func (w *window) load(nibble uint16) uint32 {
 	i := nibble >> 1 & (windowBytes - 1)
-	return (uint32(w[i]) | uint32(w[i+1])<<8 | uint32(w[i+2])<<16 | uint32(w[i+3])<<24) >> (nibble & 1 * 4)
+	return binary.LittleEndian.Uint32(w[i:i+4]) >> (nibble & 1 * 4)
 }
 
 // load64 is 60 bits or more from a nibble on; 64 on a byte boundary.
 func (w *window) load64(nibble uint16) uint64 {
 	i := nibble >> 1 & (windowBytes - 1)
-	return (uint64(w[i]) | uint64(w[i+1])<<8 | uint64(w[i+2])<<16 | uint64(w[i+3])<<24 |
-		uint64(w[i+4])<<32 | uint64(w[i+5])<<40 | uint64(w[i+6])<<48 | uint64(w[i+7])<<56) >> (nibble & 1 * 4)
+	return binary.LittleEndian.Uint64(w[i:i+8]) >> (nibble & 1 * 4)
 }
 
-// skipNops is the nibble of the token behind the NOPs that an event's entry may start with. There are at most two.
-func (w *window) skipNops(nibble uint16) uint16 {
-	return nibble + uint16(bits.TrailingZeros32(w.load(nibble)|1<<12)>>2)
+// event is the nibble of an event's token and its low 52 bits. Up to two NOPs stand before it.
+func (w *window) event(e uint64) (nibble uint16, raw uint64) {
+	raw = w.load64(uint16(e))
+	nops := uint(bits.TrailingZeros32(uint32(raw)|1<<12)) &^ 3
+	return uint16(e) + uint16(nops>>2), raw >> nops
 }
 
 // skipAllNops is the first nibble from the given one on that is not 0, or the window's end.

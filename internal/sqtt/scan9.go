@@ -83,16 +83,16 @@ func scan9Two(win *window, a, alimit uint64, aev *eventList, b, blimit uint64, b
 
 // waveKey9 is the slot that a GFX9 wave token names: cu 6..9, wave 10..13, simd 14..15.
 func waveKey9(w uint32) slotKey {
-	return slotKey(w>>6&15 | w>>14&3<<5 | w>>10&15<<7)
+	return slotKey(w >> 6 & 0x3ff)
 }
 
-// startOf9 is the wave that a GFX9 WAVE_START begins. Counts above 64 are steps of saving and restoring waves.
-func startOf9(w uint32, now Cycles, off int64) liveWave {
-	l := liveWave{start: now, off: off, me: uint8(w >> 18 & 3), pipe: uint8(w >> 16 & 3)}
-	if count := w >> 22 & 127; count <= 64 {
-		l.lanes = uint8(count)
-	}
-	return l
+// fill9 sets all of a wave but its times from its slot and the WAVE_START raw. The count is lanes, or above 64 a step of saving
+// and restoring waves.
+func fill9(w *Wave, k slotKey, raw uint32) {
+	w.CU, w.Slot, w.SIMD = uint8(k&15), uint8(k>>4&15), uint8(k>>8)
+	count := raw >> 22 & 127
+	w.Lanes = uint8(count & uint32(int32(count-65)>>31)) // all of it, or 0 above 64
+	w.ME, w.Pipe = uint8(raw>>18&3), uint8(raw>>16&3)
 }
 
 // fast9 decodes one window of a GFX9 stream, of which size bytes are the stream's.
@@ -101,23 +101,35 @@ func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, f
 	end, pieces, _ := s.scanWindow(waveScanner9, win, 0, uint64(size/2))
 	first := d.base + int64(at)
 	origin := d.now // time at the window's start, and what TIME_RESETs added since
+	live, runs := d.live, d.runs
+	waves, n := d.roomFor(len(pieces[0].events) + len(pieces[1].events))
 	for _, piece := range pieces {
 		for _, e := range piece.events {
 			i := int(uint16(e)) * 2
 			w := binary.LittleEndian.Uint32(win[i : i+4])
 			now := origin + Cycles(piece.base+e>>scanTime)*4
-			off := (first + int64(i)) * 8
-			switch w & 15 {
-			case 3: // WAVE_START
-				d.start(waveKey9(w), startOf9(w, now+Cycles(w>>4&1)*4, off))
-				continue
-			case 6: // WAVE_END
-				d.stop(waveKey9(w), now+Cycles(w>>4&1)*4, off)
+			if w&15 == 3 || w&15 == 6 { // WAVE_START or WAVE_END; see fastRDNA
+				end := w >> 2 & 1
+				k := waveKey9(w)
+				now += Cycles(w>>4&1) * 4
+				l := &live[k]
+				if (l.run == runs) != (end != 0) { // rare
+					if d.unpaired(l, end != 0, (first+int64(i))*8, now) {
+						continue
+					}
+				}
+				wave := &waves[n]
+				fill9(wave, k, l.raw)
+				wave.Start, wave.Stop = l.start, now
+				n += int(end)
+				d.open += 1 - 2*int(end)
+				l.start, l.off, l.raw, l.run = now, (first+int64(i))*8, w, runs&(end-1)
 				continue
 			}
 			d.now, d.pos = now, (at+i)*8
 			p, ok := d.next(buf, d.pos, final)
 			if !ok { // a TIME_RESET whose TIME is to come
+				d.res.Waves = waves[:n]
 				return false
 			}
 			p.Off += d.base * 8
@@ -125,6 +137,7 @@ func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, f
 			origin += d.now - now - Cycles(w>>4&0xff)*4
 		}
 	}
+	d.res.Waves = waves[:n]
 	d.now = origin + Cycles(end>>scanTime)*4
 	d.pos = (at + int(uint16(end))*2) * 8
 	return size == windowBytes

@@ -58,47 +58,69 @@ func scanTwo(tab *scanTable, win *window, a, alimit uint64, aev *eventList, b, b
 	return a, n, b, m, stall & scanStalls
 }
 
-// startKey is the slot that a WAVE_START or WAVE_START_EXT names.
-func startKey(w uint64, gfx12 bool) slotKey {
-	k := uint32(w)
-	if gfx12 { // sa 7, simd 8..9, wgp 10..13, wave 15..19
-		return slotKey(k>>10&15 | k>>7&1<<4 | k>>8&3<<5 | k>>15&31<<7)
-	}
-	return slotKey(k>>10&7 | k>>7&1<<3 | k>>8&3<<5 | k>>13&31<<7) // wgp 10..12, wave 13..17
+// waveBits say where an RDNA family's wave tokens name the slot. Its key has the array in bit 0, the SIMD in bits 1 and 2, then
+// the WGP and the slot.
+type waveBits struct {
+	low, high [2]uint32 // of a WAVE_START shifted right by 7 and by 8; of a WAVE_END, by one more
+	wgpMask   uint32    // of the WGP's number
+	array     uint32    // the array's value in Wave.CU
+	slot      uint8     // where the key has the slot
+	pipe      uint8     // where a WAVE_START has pipe and, two bits above, me
 }
 
-// endKey is the slot that a WAVE_END names.
-func endKey(w uint64, gfx12 bool) slotKey {
-	k := uint32(w)
-	if gfx12 { // sa 8, simd 9..10, wgp 11..14, wave 15..19
-		return slotKey(k>>11&15 | k>>8&1<<4 | k>>9&3<<5 | k>>15&31<<7)
+var (
+	// WAVE_START: sa 7, simd 8..9, wgp 10..12, wave 13..17. WAVE_END: sa 8, simd 9..10, wgp 11..13, wave 15..19.
+	waveBits11 = waveBits{low: [2]uint32{0x7ff, 0x3f}, high: [2]uint32{0, 0x7c0}, wgpMask: 7, array: 1 << 3, slot: 6, pipe: 21}
+	// WAVE_START: sa 7, simd 8..9, wgp 10..13, wave 15..19. WAVE_END: sa 8, simd 9..10, wgp 11..14, wave 15..19.
+	waveBits12 = waveBits{low: [2]uint32{0x7f, 0xfff}, high: [2]uint32{0xf80, 0}, wgpMask: 15, array: 1 << 4, slot: 7, pipe: 20}
+)
+
+// waveTokens has a bit for the low five bits of a WAVE_START and of a WAVE_END.
+const waveTokens = 1<<0b01100 | 1<<0b10101
+
+func waveBitsOf(f gpu.Family) *waveBits {
+	if f == gpu.GFX12 {
+		return &waveBits12
 	}
-	return slotKey(k>>11&7 | k>>8&1<<3 | k>>9&3<<5 | k>>15&31<<7) // wgp 11..13
+	return &waveBits11
 }
 
-// startOf is the wave that a WAVE_START begins. Its count is 0x60 and more: lanes less one; others are steps of saving and
-// restoring waves.
-func startOf(w uint64, gfx12 bool, now Cycles, off int64) liveWave {
-	k := uint32(w)
-	l := liveWave{start: now, off: off}
-	if count := k >> 25 & 127; count >= 0x60 {
-		l.lanes = uint8(count - 0x5f)
-	}
-	if gfx12 {
-		l.pipe, l.me = uint8(k>>20&3), uint8(k>>22&1)
-	} else {
-		l.pipe, l.me = uint8(k>>21&3), uint8(k>>23&1)
-	}
-	return l
+func (b *waveBits) startKey(w uint32) slotKey { return slotKey(w>>7&b.low[0] | w>>8&b.high[0]) }
+func (b *waveBits) endKey(w uint32) slotKey   { return slotKey(w>>8&b.low[1] | w>>9&b.high[1]) }
+
+// key is the key of a wave's slot; false where the family has no such unit.
+func (b *waveBits) key(w Wave) (slotKey, bool) {
+	cu := uint32(w.CU)
+	sa := cu / b.array
+	return slotKey(sa) | slotKey(w.SIMD)<<1 | slotKey(cu&b.wgpMask)<<3 | slotKey(w.Slot)<<b.slot, sa <= 1
+}
+
+// wave is the wave of a slot that the WAVE_START raw began, without its times.
+func (b *waveBits) wave(k slotKey, raw uint32) (w Wave) {
+	b.fill(&w, k, raw)
+	return w
+}
+
+// fill sets all of a wave but its times. A count of 0x60 and more is lanes less one; others are steps of saving and restoring
+// waves.
+func (b *waveBits) fill(w *Wave, k slotKey, raw uint32) {
+	w.CU = uint8(uint32(k)>>3&b.wgpMask | uint32(k)&1*b.array)
+	w.SIMD = uint8(k >> 1 & 3)
+	w.Slot = uint8(k >> (b.slot & 31))
+	count := raw >> 25
+	w.Lanes = uint8(count&31+1) & -uint8(count>>5&(count>>6))
+	queue := raw >> (b.pipe & 31)
+	w.Pipe = uint8(queue & 3)
+	w.ME = uint8(queue >> 2 & 1)
 }
 
 // fastRDNA decodes one window of an RDNA stream, of which size bytes are the stream's.
 func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int) (more bool) {
 	at := d.pos / 8
 	start := uint64(d.pos % 8 / 4)
-	gfx12 := d.family == gpu.GFX12
+	family := d.family
 	sc := waveScanner11()
-	if gfx12 {
+	if family == gpu.GFX12 {
 		sc = waveScanner12()
 	}
 	end, pieces, stall := s.scanWindow(sc, win, start, uint64(2*size))
@@ -107,21 +129,48 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 	}
 	first := (d.base + int64(at)) * 8
 	origin := d.now // time at the window's start, and the TIMESTAMPs since
+	bits, live, runs := d.bits, d.live, d.runs
+	waves, n := d.roomFor(len(pieces[0].events) + len(pieces[1].events))
 	for _, piece := range pieces {
 		for _, e := range piece.events {
-			nibble := win.skipNops(uint16(e))
-			w := win.load64(nibble)
+			nibble, w := win.event(e)
 			now := origin + Cycles(piece.base+e>>scanTime)
-			off := first + int64(nibble)*4
-			switch w & 31 {
-			case 0b01100: // WAVE_START
-				d.start(startKey(w, gfx12), startOf(w, gfx12, now+Cycles(w>>5&3), off))
-				continue
-			case 0b10101: // WAVE_END
-				d.stop(endKey(w, gfx12), now+Cycles(w>>5&7), off)
+			if waveTokens>>(w&31)&1 != 0 {
+				// One way through for starts and ends, which take turns unforeseeably: an end keeps the wave and clears
+				// the slot, a start fills it.
+				end := uint32(w) & 1
+				x := uint32(w) >> end
+				k := (x>>7&bits.low[end] | x>>8&bits.high[end]) % numSlots
+				now += Cycles(w >> 5 & (3 | uint64(end)<<2))
+				l := &live[k]
+				if (l.run == runs) != (end != 0) { // rare
+					if d.unpaired(l, end != 0, first+int64(nibble)*4, now) {
+						continue
+					}
+				}
+				wave := &waves[n]
+				bits.fill(wave, slotKey(k), l.raw)
+				wave.Start, wave.Stop = l.start, now
+				n += int(end)
+				d.open += 1 - 2*int(end)
+				l.start, l.off, l.raw, l.run = now, first+int64(nibble)*4, uint32(w), runs&(end-1)
 				continue
 			}
-			d.now, d.pos = now, at*8+int(nibble)*4
+			if w&127 == 1 { // TIMESTAMP
+				if family == gpu.GFX12 {
+					w = win.load64(nibble) | uint64(win[int(nibble>>1)+8])<<60*uint64(nibble&1)
+				}
+				rt, lost, value := timestamp(family, w)
+				if !lost {
+					if rt {
+						d.res.Markers = append(d.res.Markers, Marker{now, value})
+					} else {
+						origin += Cycles(value)
+					}
+					continue
+				}
+			}
+			d.now, d.pos, d.res.Waves = now, at*8+int(nibble)*4, waves[:n]
 			p, _ := d.next(buf, d.pos, true) // scanning made sure that it is whole
 			p.Off += d.base * 8
 			d.token(&p)
@@ -129,16 +178,19 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 				next := win.skipAllNops(nibble + uint16(p.Bits/4))
 				d.ext = int(next) >= 2*size-windowTail || win.load(next)&1 != 0
 			}
-			if d.ext || (d.family == gpu.GFX12) != gfx12 { // the tokens behind it read otherwise
+			if d.ext || d.family != family { // the tokens behind it read otherwise
 				d.pos += int(p.Bits)
 				d.slow = 1000 // if there are more of these, scanning windows in vain would be slower
 				return true
 			}
+			waves = d.res.Waves[:len(waves)]
+			n = len(d.res.Waves)
 			if p.Kind == KindTimestamp {
 				origin += d.now - now
 			}
 		}
 	}
+	d.res.Waves = waves[:n]
 	d.now = origin + Cycles(end>>scanTime)
 	d.pos = at*8 + int(uint16(end))*4
 	return size == windowBytes
