@@ -16,6 +16,7 @@ const module = "github.com/rigprof/rigprof/"
 var layers = []string{
 	"cmd/rigprof",
 	"internal/report",
+	"internal/analysis",
 	"internal/session",
 	"internal/launch",
 	"internal/capture",

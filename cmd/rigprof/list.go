@@ -9,6 +9,7 @@ import (
 
 	"github.com/rigprof/rigprof/internal/codeobj"
 	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/perfctr"
 	"github.com/rigprof/rigprof/internal/report"
 )
 
@@ -56,6 +57,8 @@ func newListCmd(e *env) *cobra.Command {
 	}
 	sub("gpus", "List the GPU models that rigprof knows and can simulate", "  rigprof list gpus --format csv", cobra.NoArgs,
 		func([]string) (listing, error) { return listGPUs(), nil })
+	sub("counters [GPU]", "List the counters of a GPU (default gfx1100)", "  rigprof list counters gfx942", cobra.MaximumNArgs(1), listCounters)
+	sub("metrics [GPU]", "List the metrics computed from a GPU's counters (default gfx1100)", "  rigprof list metrics gfx942", cobra.MaximumNArgs(1), listMetrics)
 	sub("kernels FILE", "List the kernels of a code object and what each takes", "  rigprof list kernels vadd.co", cobra.ExactArgs(1),
 		func(args []string) (listing, error) { return listKernels(args[0]) })
 	return cmd
@@ -100,6 +103,83 @@ func listGPUs() listing {
 		GPUs   []row  `json:"gpus"`
 	}{"rigprof/gpus/1", rows}
 	return l
+}
+
+// gpuArg is the GPU that a list is about.
+func gpuArg(args []string) (*gpu.GPU, error) {
+	name := "gfx1100"
+	if len(args) > 0 {
+		name = args[0]
+	}
+	return lookupGPU(name)
+}
+
+func listCounters(args []string) (listing, error) {
+	g, err := gpuArg(args)
+	if err != nil {
+		return listing{}, err
+	}
+	type row struct {
+		Name       string `json:"name"`
+		Block      string `json:"block"`
+		Event      int    `json:"event"`
+		AtOnce     int    `json:"at_once"` // counters of the block in one run
+		Instances  int    `json:"instances"`
+		Engines    int    `json:"engines"`
+		Arrays     int    `json:"arrays"`
+		WGPs       int    `json:"wgps"`
+		Unverified bool   `json:"unverified"`
+	}
+	l := listing{table: report.Table{Title: g.Name + " (" + g.Target + ")", Columns: []report.Column{
+		report.Text("counter"), report.Text("block"), report.Number("event"), report.Number("at_once"), report.Number("instances"),
+		report.Number("engines"), report.Number("arrays"), report.Number("wgps"), report.Text("verified"),
+	}}}
+	rows := []row{}
+	for _, c := range perfctr.Counters(g) {
+		limit := perfctr.Limit(g, c.Block)
+		rows = append(rows, row{c.Name, c.Block, c.Event, limit, c.Instances, c.Engines, c.Arrays, c.WGPs, c.Unverified})
+		verified := "yes"
+		if c.Unverified {
+			verified = "no"
+		}
+		l.table.Add(c.Name, c.Block, c.Event, limit, c.Instances, c.Engines, c.Arrays, c.WGPs, verified)
+	}
+	if len(rows) == 0 {
+		l.table.Notes = append(l.table.Notes, g.Target+" has no counter table")
+	}
+	l.doc = struct {
+		Schema   string `json:"schema"`
+		Target   string `json:"target"`
+		Counters []row  `json:"counters"`
+	}{"rigprof/counter-list/1", g.Target, rows}
+	return l, nil
+}
+
+func listMetrics(args []string) (listing, error) {
+	g, err := gpuArg(args)
+	if err != nil {
+		return listing{}, err
+	}
+	type row struct {
+		Name        string `json:"name"`
+		Expression  string `json:"expression"`
+		Description string `json:"description"`
+	}
+	l := listing{table: report.Table{Title: g.Name + " (" + g.Target + ")", Columns: []report.Column{report.Text("metric"), report.Text("expression"), report.Text("description")}}}
+	rows := []row{}
+	for _, m := range perfctr.Metrics(g) {
+		rows = append(rows, row(m))
+		l.table.Add(m.Name, m.Expression, m.Description)
+	}
+	if len(rows) == 0 {
+		l.table.Notes = append(l.table.Notes, g.Target+" has no metrics")
+	}
+	l.doc = struct {
+		Schema  string `json:"schema"`
+		Target  string `json:"target"`
+		Metrics []row  `json:"metrics"`
+	}{"rigprof/metric-list/1", g.Target, rows}
+	return l, nil
 }
 
 // listKernels lists every kernel of every code object in a file.

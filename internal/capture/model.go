@@ -51,7 +51,8 @@ type Object struct {
 
 // Dispatch is one launch of a kernel.
 type Dispatch struct {
-	Run     int       `json:"run"` // pass of a recording that needs several
+	Launch  int       `json:"launch"` // which launch of the program this is: passes repeat it
+	Run     int       `json:"run"`    // pass of a recording that needs several
 	Kernel  string    `json:"kernel"`
 	Object  int       `json:"object"` // index into Objects; -1: unknown
 	Entry   uint64    `json:"entry"`  // runtime address of the kernel's first instruction
@@ -111,9 +112,11 @@ type Detail struct {
 // Counters is one run's counter values: 64-bit little-endian words laid out as Layout says.
 type Counters struct {
 	Dispatch   int       `json:"dispatch"`
+	Asked      []string  `json:"asked"` // what the user wanted: counters and metrics, of all passes together
+	Names      []string  `json:"names"` // the counters of this pass, in the layout's order
 	Layout     []Counter `json:"layout"`
-	Filtered   bool      `json:"filtered"` // only this process's waves counted
-	Unmeasured string    `json:"unmeasured,omitempty"`
+	Filtered   bool      `json:"filtered"`   // only this process's waves counted
+	Unverified bool      `json:"unverified"` // the user wants counters whose event numbers are not verified
 	Size       int64     `json:"size"`
 
 	Bytes Blob `json:"-"`
@@ -122,21 +125,16 @@ type Counters struct {
 // Counter is a counter's place in a run's samples. The values stand die by die, then by instance, engine, array and WGP, the
 // last varying fastest. Instances, engines, arrays and WGPs are per die, engine and array in turn; 1 where a block has none.
 type Counter struct {
-	Name       string `json:"name"`
-	Block      string `json:"block"`
-	Event      int    `json:"event"`
-	Register   int    `json:"register"`
-	Dies       int    `json:"dies"`
-	Instances  int    `json:"instances"`
-	Engines    int    `json:"engines"`
-	Arrays     int    `json:"arrays"`
-	WGPs       int    `json:"wgps"`
-	Offset     int64  `json:"offset"` // bytes
-	Unmeasured string `json:"unmeasured,omitempty"`
+	Name      string `json:"name"`
+	Block     string `json:"block"`
+	Event     int    `json:"event"`
+	Register  int    `json:"register"`
+	Instances int    `json:"instances"`
+	Engines   int    `json:"engines"`
+	Arrays    int    `json:"arrays"`
+	WGPs      int    `json:"wgps"`
+	Offset    int    `json:"offset"` // bytes
 }
-
-// Values is the number of 64-bit words of the counter.
-func (c *Counter) Values() int { return c.Dies * c.Instances * c.Engines * c.Arrays * c.WGPs }
 
 // Note levels.
 const (

@@ -1,12 +1,13 @@
 package report
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
+	"slices"
 
 	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/perfctr"
 )
 
 // Counted is the document rigprof/counters/1.
@@ -16,26 +17,28 @@ type Counted struct {
 	Dispatches []CounterDispatch `json:"dispatches"`
 	Quality    Quality           `json:"quality"`
 
-	PerUnit bool `json:"-"` // one row per die, engine, array and WGP in tables
+	PerUnit bool `json:"-"` // one row per die, instance, engine, array and WGP in tables
 }
 
-// CounterDispatch is one dispatch's counters.
+// CounterDispatch is one launch's counters, of all its passes.
 type CounterDispatch struct {
 	Launch
 	Counters []CounterValue `json:"counters"`
+
+	passes []int // indices into the capture's dispatches
 }
 
-// CounterValue is a counter's total over its units. A null value has a reason.
+// CounterValue is a counter's total over its units, or a metric. A null value has a reason.
 type CounterValue struct {
 	Name    string      `json:"name"`
-	Block   string      `json:"block"`
-	Value   *uint64     `json:"value"`
-	AtLeast bool        `json:"at_least,omitempty"` // a unit's register saturated
+	Block   string      `json:"block,omitempty"` // empty for a metric
+	Value   any         `json:"value"`           // uint64, float64 of a metric, or nil
+	AtLeast bool        `json:"at_least,omitempty"`
 	Reason  string      `json:"reason,omitempty"`
 	Units   []UnitValue `json:"units"`
 }
 
-// UnitValue is the count of one unit. Indices that the block has no copies along are 0.
+// UnitValue is the count of one copy of a block. Indices that the block has no copies along are 0.
 type UnitValue struct {
 	Die      int     `json:"die"`
 	Instance int     `json:"instance"`
@@ -44,132 +47,175 @@ type UnitValue struct {
 	WGP      int     `json:"wgp"`
 	Value    *uint64 `json:"value"`
 	AtLeast  bool    `json:"at_least,omitempty"`
+	Reason   string  `json:"reason,omitempty"`
 }
 
-// saturated is a WGP's SQ count that means "at least" (SPEC: 32-bit registers stop there).
-const saturated = math.MaxUint32
+// gpuOf is the model of a capture's device with the shape that was recorded.
+func gpuOf(d *capture.Device) (*gpu.GPU, error) {
+	g, err := gpu.Lookup(d.Name)
+	if err != nil || g.Target != d.Target {
+		if g, err = gpu.Lookup(d.Target); err != nil {
+			return nil, err
+		}
+	}
+	g.Dies, g.SEs, g.SAs, g.Units, g.Live = d.Dies, d.SEs, d.SAs, d.Units, d.Live
+	return g, nil
+}
 
 // Counters is the view of a capture's counters.
 func Counters(c *capture.Capture) (*Counted, error) {
-	out := &Counted{Schema: "rigprof/counters/1", Device: deviceDoc(&c.Device), Dispatches: make([]CounterDispatch, len(c.Dispatches)), Quality: baseQuality(c)}
+	out := &Counted{Schema: "rigprof/counters/1", Device: deviceDoc(&c.Device), Dispatches: []CounterDispatch{}, Quality: baseQuality(c)}
 	q := &out.Quality
+	g, err := gpuOf(&c.Device)
+	if err != nil {
+		return nil, err
+	}
 	epoch := epochOf(c)
 	var launched int64
+	at := map[int]int{} // dispatch of the document by launch
 	for i := range c.Dispatches {
-		out.Dispatches[i] = CounterDispatch{Launch: launchOf(&c.Dispatches[i], epoch), Counters: []CounterValue{}}
-		launched += c.Dispatches[i].Waves
+		d := &c.Dispatches[i]
+		k, ok := at[d.Launch]
+		if !ok {
+			k = len(out.Dispatches)
+			at[d.Launch] = k
+			out.Dispatches = append(out.Dispatches, CounterDispatch{Launch: launchOf(d, epoch), Counters: []CounterValue{}})
+			launched += d.Waves
+		}
+		out.Dispatches[k].passes = append(out.Dispatches[k].passes, i)
 	}
 	q.WavesLaunched = &launched
 	if len(c.Counters) == 0 && len(c.Dispatches) > 0 {
 		q.Note(capture.Info, "record with rigprof counters", "the capture holds no counters")
 	}
-	for i := range c.Counters {
-		run := &c.Counters[i]
-		if run.Dispatch < 0 || run.Dispatch >= len(out.Dispatches) {
-			q.Note(capture.Warning, "", "counters of dispatch %d, which the capture lacks", run.Dispatch)
-			continue
-		}
-		samples, err := run.Bytes.Bytes()
-		if err != nil {
-			q.Note(capture.Loss, "", "counters of dispatch %d: %v", run.Dispatch, err)
-		}
-		if run.Unmeasured == "" && !run.Filtered {
-			q.Note(capture.Info, "keep the GPU free of other work while counting", "this GPU counts every process's waves: other processes' work may be included")
-		}
-		d := &out.Dispatches[run.Dispatch]
-		for k := range run.Layout {
-			v := valueOf(&run.Layout[k], run, samples, c.Device.Live, c.Device.SEs)
-			d.Counters = append(d.Counters, v)
-			if v.Value == nil {
-				q.unmeasured(v.Name, v.Reason)
-			}
-			if v.AtLeast {
-				q.Note(capture.Warning, "launch less work per run", "%s: a register reached its end, the value is at least what is shown", v.Name)
-			}
-		}
+	for i := range out.Dispatches {
+		out.Dispatches[i].measure(c, g, q)
 	}
 	return out, nil
 }
 
-func (q *Quality) unmeasured(name, reason string) {
-	for _, u := range q.CountersUnmeasured {
-		if u.Name == name && u.Reason == reason {
-			return
+// measure reads the samples of a launch's passes and computes what was asked for.
+func (d *CounterDispatch) measure(c *capture.Capture, g *gpu.GPU, q *Quality) {
+	m := perfctr.Measured{}
+	readings := map[string]*perfctr.Reading{}
+	var asked []string
+	for i := range c.Counters {
+		run := &c.Counters[i]
+		if !slices.Contains(d.passes, run.Dispatch) {
+			continue
+		}
+		asked = run.Asked
+		list, err := read(run, g, c.Device.StablePower)
+		if err != nil {
+			q.Note(capture.Loss, "", "counters of pass %d: %v", run.Dispatch, err)
+			continue
+		}
+		if !run.Filtered {
+			q.Note(capture.Info, "keep the GPU free of other work while counting", "every process's work counts: that of others may be included")
+		}
+		m.Add(g, list)
+		for k := range list {
+			readings[list[k].Counter.Name] = &list[k]
 		}
 	}
-	q.CountersUnmeasured = append(q.CountersUnmeasured, Unmeasured{name, reason})
+	for _, name := range asked {
+		var v CounterValue
+		if r := readings[name]; r != nil {
+			v = valueOf(r, g)
+		} else {
+			v = metricOf(g, name, m)
+		}
+		d.Counters = append(d.Counters, v)
+		if v.Value == nil {
+			q.unmeasured(v.Name, v.Reason)
+		}
+		if v.AtLeast {
+			q.Note(capture.Warning, "launch less work per run", "%s: a register reached its end, the value is at least what is shown", v.Name)
+		}
+	}
 }
 
-// valueOf reads a counter's words out of a run's samples. Units that run no work are left out of the list: their words are 0.
-func valueOf(l *capture.Counter, run *capture.Counters, samples []byte, live [][]uint32, ses int) CounterValue {
-	v := CounterValue{Name: l.Name, Block: l.Block, Units: []UnitValue{}}
-	v.Reason = l.Unmeasured
-	if v.Reason == "" {
-		v.Reason = run.Unmeasured
+func read(run *capture.Counters, g *gpu.GPU, stable *bool) ([]perfctr.Reading, error) {
+	samples, err := run.Bytes.Bytes()
+	if err != nil {
+		return nil, err
 	}
-	if v.Reason != "" {
-		return v
+	l, err := perfctr.NewLayout(g, run.Names)
+	if err != nil {
+		return nil, err
 	}
-	if !fits(l, len(samples)) {
-		v.Reason = "its samples are missing from the capture"
-		return v
+	if len(l.Counters) != len(run.Layout) {
+		return nil, fmt.Errorf("%d counters, their layout has %d", len(l.Counters), len(run.Layout))
 	}
-	var sum uint64
-	at := l.Offset
-	for die := range l.Dies {
-		for inst := range l.Instances {
-			for se := range l.Engines {
-				engine := die*ses + se // a block without engines stands in its die's first
-				for sa := range l.Arrays {
-					for wgp := range l.WGPs {
-						word := binary.LittleEndian.Uint64(samples[at:])
-						at += 8
-						if l.WGPs > 1 && !lives(live, engine, sa, wgp) && word == 0 {
-							continue
-						}
-						u := UnitValue{Die: die, Instance: inst, Engine: engine, Array: sa, WGP: wgp, Value: &word}
-						u.AtLeast = l.Block == "SQ" && word >= saturated
-						v.AtLeast = v.AtLeast || u.AtLeast
-						sum += word
-						v.Units = append(v.Units, u)
-					}
-				}
-			}
+	for i, p := range l.Counters {
+		if r := run.Layout[i]; r.Event != p.Event || r.Offset != p.Offset || r.Instances != p.Instances || r.Engines != p.Engines || r.Arrays != p.Arrays || r.WGPs != p.WGPs {
+			return nil, fmt.Errorf("%s was laid out by another version of rigprof: read the capture with that version", p.Name)
 		}
 	}
-	v.Value = &sum
+	return perfctr.Read(g, l, samples, perfctr.Conditions{StablePower: stable != nil && *stable, Unverified: run.Unverified})
+}
+
+func (q *Quality) unmeasured(name, reason string) {
+	if u := (Unmeasured{name, reason}); !slices.Contains(q.CountersUnmeasured, u) {
+		q.CountersUnmeasured = append(q.CountersUnmeasured, u)
+	}
+}
+
+// valueOf is a counter's document. Units that run no work are left out where they counted nothing.
+func valueOf(r *perfctr.Reading, g *gpu.GPU) CounterValue {
+	v := CounterValue{Name: r.Counter.Name, Block: r.Counter.Block, AtLeast: r.Total.AtLeast, Reason: r.Total.NA, Units: []UnitValue{}}
+	if r.Total.NA == "" {
+		v.Value = r.Total.N
+	}
+	for i, w := range r.Values {
+		u := r.Unit(g, i)
+		if r.Counter.WGPs > 1 && w.N == 0 && w.NA == "" && !lives(g.Live, u) {
+			continue
+		}
+		uv := UnitValue{u.Die, u.Instance, u.Engine, u.Array, u.WGP, nil, w.AtLeast, w.NA}
+		if w.NA == "" {
+			n := w.N
+			uv.Value = &n
+		}
+		v.Units = append(v.Units, uv)
+	}
 	return v
 }
 
-// maxDim bounds a layout's dimensions as read from a file, so that their product is a number.
-const maxDim = 1 << 12
-
-func fits(l *capture.Counter, size int) bool {
-	n := 1
-	for _, d := range []int{l.Dies, l.Instances, l.Engines, l.Arrays, l.WGPs} {
-		if d < 1 || d > maxDim || n > size {
-			return false
-		}
-		n *= d
+func metricOf(g *gpu.GPU, name string, m perfctr.Measured) CounterValue {
+	v := CounterValue{Name: name, Units: []UnitValue{}}
+	n, err := perfctr.Evaluate(g, name, m)
+	switch {
+	case err != nil:
+		v.Reason = err.Error()
+	case n.NA != "":
+		v.Reason = n.NA
+	default:
+		v.Value, v.AtLeast = n.F, n.AtLeast
 	}
-	return l.Offset >= 0 && l.Offset <= int64(size) && n <= (size-int(l.Offset))/8
+	return v
 }
 
-func lives(live [][]uint32, engine, sa, wgp int) bool {
-	if engine >= len(live) || sa >= len(live[engine]) {
+func lives(live [][]uint32, u perfctr.Unit) bool {
+	if u.Engine >= len(live) || u.Array >= len(live[u.Engine]) {
 		return len(live) == 0
 	}
-	return live[engine][sa]>>wgp&1 == 1
+	return live[u.Engine][u.Array]>>u.WGP&1 == 1
 }
 
-func (v *CounterValue) text() any {
-	if v.Value == nil {
-		return "n/a"
+// valueText is a value for people.
+func valueText(v any, atLeast bool) string {
+	s := "n/a"
+	switch v := v.(type) {
+	case uint64:
+		s = fmt.Sprint(v)
+	case float64:
+		s = fmt.Sprintf("%.4g", v)
 	}
-	if v.AtLeast {
-		return fmt.Sprintf(">=%d", *v.Value)
+	if atLeast && v != nil {
+		s = ">=" + s
 	}
-	return *v.Value
+	return s
 }
 
 // Tables is the view for people.
@@ -185,15 +231,15 @@ func (t *Counted) Tables(limit int) []Table {
 		ds.Add(d.cells(i)...)
 		for k := range d.Counters {
 			v := &d.Counters[k]
-			per := any("n/a")
-			if v.Value != nil && d.WavesLaunched > 0 {
-				per = fmt.Sprintf("%.2f", float64(*v.Value)/float64(d.WavesLaunched))
+			per := "-"
+			if n, ok := v.Value.(uint64); ok && d.WavesLaunched > 0 {
+				per = fmt.Sprintf("%.2f", float64(n)/float64(d.WavesLaunched))
 			}
-			reason := v.Reason
-			if reason == "" {
-				reason = "-"
+			block := v.Block
+			if block == "" {
+				block = "metric"
 			}
-			vs.Add(i, v.Name, v.Block, v.text(), per, len(v.Units), reason)
+			vs.Add(i, v.Name, block, valueText(v.Value, v.AtLeast), per, len(v.Units), dash(v.Reason))
 			if !t.PerUnit {
 				continue
 			}
@@ -210,14 +256,11 @@ func (t *Counted) Tables(limit int) []Table {
 	return []Table{ds, vs, us, t.Quality.table()}
 }
 
-func (u *UnitValue) text() any {
+func (u *UnitValue) text() string {
 	if u.Value == nil {
 		return "n/a"
 	}
-	if u.AtLeast {
-		return fmt.Sprintf(">=%d", *u.Value)
-	}
-	return *u.Value
+	return valueText(*u.Value, u.AtLeast)
 }
 
 // CSV is one row a counter, or a unit with PerUnit. An unmeasured value is empty and has its reason.
@@ -227,26 +270,24 @@ func (t *Counted) CSV() *Table {
 		head = append(head, Number("die"), Number("instance"), Number("engine"), Number("array"), Number("wgp"))
 	}
 	out := &Table{Columns: append(head, Number("value"), Text("at_least"), Text("reason"))}
-	value := func(v *uint64) any {
-		if v == nil {
-			return nil
-		}
-		return *v
-	}
 	for i := range t.Dispatches {
 		d := &t.Dispatches[i]
 		for k := range d.Counters {
 			v := &d.Counters[k]
 			row := []any{i, d.Kernel, t.Device.Simulated, d.WavesLaunched, v.Name, v.Block}
 			if !t.PerUnit {
-				out.Add(append(row, value(v.Value), v.AtLeast, v.Reason)...)
+				out.Add(append(row, v.Value, v.AtLeast, v.Reason)...)
 				continue
 			}
-			if v.Value == nil {
-				out.Add(append(row, nil, nil, nil, nil, nil, nil, v.AtLeast, v.Reason)...)
+			if len(v.Units) == 0 {
+				out.Add(append(row, nil, nil, nil, nil, nil, v.Value, v.AtLeast, v.Reason)...)
 			}
 			for _, u := range v.Units {
-				out.Add(append(append([]any(nil), row...), u.Die, u.Instance, u.Engine, u.Array, u.WGP, value(u.Value), u.AtLeast, "")...)
+				var n any
+				if u.Value != nil {
+					n = *u.Value
+				}
+				out.Add(append(slices.Clone(row), u.Die, u.Instance, u.Engine, u.Array, u.WGP, n, u.AtLeast, u.Reason)...)
 			}
 		}
 	}
@@ -256,7 +297,7 @@ func (t *Counted) CSV() *Table {
 // JSON is the document.
 func (t *Counted) JSON() any { return t }
 
-// Chrome writes a slice per dispatch with its counters as arguments and a counter track per counter.
+// Chrome writes a slice per dispatch with its counters as arguments, and a counter track per counter.
 func (t *Counted) Chrome(w io.Writer) error {
 	c := newChromeWriter(w)
 	c.name(1, 0, "process_name", t.Device.title())
@@ -274,8 +315,8 @@ func (t *Counted) Chrome(w io.Writer) error {
 				args += fmt.Sprintf(",%s:%s", quote(v.Name), quote("n/a: "+v.Reason))
 				continue
 			}
-			args += fmt.Sprintf(",%s:%d", quote(v.Name), *v.Value)
-			c.event(`{"ph":"C","pid":1,"name":%s,"ts":%s,"args":{"value":%d}}`, quote(v.Name), micros(start*1000), *v.Value)
+			args += fmt.Sprintf(",%s:%v", quote(v.Name), v.Value)
+			c.event(`{"ph":"C","pid":1,"name":%s,"ts":%s,"args":{"value":%v}}`, quote(v.Name), micros(start*1000), v.Value)
 			c.event(`{"ph":"C","pid":1,"name":%s,"ts":%s,"args":{"value":0}}`, quote(v.Name), micros(stop*1000))
 		}
 		c.slice(1, 1, d.Kernel, start, stop, 1000, args)

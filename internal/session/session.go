@@ -225,9 +225,7 @@ func (r *run) timed(d *capture.Dispatch, p device.Point) {
 // finish verifies and saves buffers after a launch that ended well.
 func (r *run) finish(d *capture.Dispatch, out *Outcome) error {
 	if r.Check {
-		for _, f := range r.ready.Verify() {
-			out.Wrong = append(out.Wrong, f)
-		}
+		out.Wrong = append(out.Wrong, r.ready.Verify()...)
 		out.Checked += r.ready.Checks()
 		for _, b := range r.ready.Buffers {
 			if b.Check == nil {

@@ -1,0 +1,311 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rigprof/rigprof/internal/analysis"
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/isa"
+)
+
+// Advice is one rule that the numbers support.
+type Advice struct {
+	Rule     string `json:"rule"`
+	Title    string `json:"title"`
+	Evidence string `json:"evidence"` // with its numbers
+	Cycles   int64  `json:"cycles"`   // wave cycles at stake
+	Kernel   string `json:"kernel,omitempty"`
+	Address  string `json:"address,omitempty"`
+	Insn     string `json:"instruction,omitempty"`
+	Source   string `json:"source,omitempty"`
+}
+
+// Rule is one rule and its explanation.
+type Rule struct {
+	Name    string
+	Title   string
+	Explain string
+	check   func(h *Hot, r *Rule) []Advice
+}
+
+// Thresholds. They are ours: below them the numbers are noise or not worth a change.
+const (
+	worthShare = 0.05 // of all wave cycles
+	lowWaves   = 4    // waves on a SIMD at once that hide little
+	minCycles  = 500
+)
+
+// Rules are all rules, in the order in which advice is given.
+func Rules() []Rule { return rules }
+
+var rules = []Rule{
+	{
+		"memory-wait", "waits for vector memory that few waves hide",
+		"A wait (s_waitcnt vmcnt, s_wait_loadcnt, …) stalls until loads come back. Other waves of the SIMD could run meanwhile. The rule " +
+			"speaks when waits cost at least 5 % of all wave cycles, most of them exposed (no other wave ran), and names how many waves shared the SIMD. " +
+			"More waves (fewer registers or less LDS per workgroup, a larger grid), or loads issued earlier, hide the latency.",
+		memoryWait,
+	},
+	{
+		"lds-wait", "waits for LDS",
+		"A wait for LDS (lgkmcnt, dscnt) costs at least 5 % of all wave cycles. LDS accesses of lanes that fall into one bank at different addresses run one " +
+			"after the other: look at the stride of the index (32 banks of 4 bytes; pad rows by one element).",
+		ldsWait,
+	},
+	{
+		"lds-conflict", "LDS instructions that take long: bank conflicts",
+		"LDS instructions stall longer on average than a conflict-free access needs. Lanes that reach one bank at different addresses are served one after " +
+			"the other: with a stride of 2, 4, 8, 16 or 32 words an access takes 2 to 32 turns. Pad rows by one element, or change the stride to an odd number.",
+		ldsConflict,
+	},
+	{
+		"scalar-load-loop", "scalar loads in a loop",
+		"A scalar load runs again and again in each wave (hits per wave of 8 or more) and its wait costs at least 5 % of the cycles. Move loads of " +
+			"values that do not change out of the loop, or load several at once (s_load_b128 and wider).",
+		scalarLoop,
+	},
+	{
+		"dependent-load", "loads that depend on loads (pointer chasing)",
+		"A load in a loop is waited for at once, every time: each turn pays the memory's whole latency. Work on several chains at once, prefetch, or change the " +
+			"data structure so that addresses are known earlier.",
+		dependentLoad,
+	},
+	{
+		"barrier", "waves wait for each other at barriers",
+		"Time between a wave's arrival at a barrier and its leaving costs at least 5 % of all wave cycles: the waves of a workgroup reach it at different times. " +
+			"Balance the work between barriers, or use smaller workgroups.",
+		barrierWait,
+	},
+	{
+		"divergence", "branches that waves take both ways",
+		"A conditional branch on the exec mask runs code for part of the lanes while the others idle: both sides cost a full issue each. The rule speaks where the code " +
+			"behind such branches costs at least 5 % of the cycles. Sort work by path, or compute both sides without a branch if they are short.",
+		divergence,
+	},
+	{
+		"simd-idle", "the SIMD has too few waves",
+		"On average fewer than two waves shared the traced SIMD. With one wave nothing hides any latency. Launch more workgroups, or let more fit (registers, LDS).",
+		simdIdle,
+	},
+	{
+		"incomplete", "the trace is not whole",
+		"Tokens, waves or bytes are missing, so the numbers miss what was lost. See the quality block for what to change.",
+		incomplete,
+	},
+}
+
+// Advise runs every rule; the order is the rules', within one the cycles at stake.
+func (h *Hot) Advise() []Advice {
+	list := []Advice{}
+	for i := range rules {
+		list = append(list, rules[i].check(h, &rules[i])...)
+	}
+	return list
+}
+
+func (h *Hot) at(r *Rule, c *analysis.InstCost, cycles int64, format string, args ...any) Advice {
+	p := h.Place(c.Where)
+	return Advice{
+		Rule: r.Name, Title: r.Title, Cycles: cycles, Evidence: fmt.Sprintf(format, args...),
+		Kernel: p.Kernel, Address: fmt.Sprintf("%#x", c.PC), Insn: p.Text, Source: p.Line(),
+	}
+}
+
+// worth says whether cycles are enough to speak of.
+func (h *Hot) worth(cycles int64) bool {
+	return cycles >= minCycles && float64(cycles) >= worthShare*float64(h.Profile.Total.Cycles())
+}
+
+func (h *Hot) share(cycles int64) string {
+	return percent(cycles, h.Profile.Total.Cycles()) + " % of all wave cycles"
+}
+
+// waits calls f for each wait, with what it waited for most.
+func (h *Hot) waits(f func(wait *analysis.InstCost, load *analysis.InstCost, cycles int64)) {
+	for _, c := range h.Profile.Sorted(func(c *analysis.InstCost) int64 { return c.Stall + c.Idle }) {
+		if c.Class != isa.Wait {
+			continue
+		}
+		var best *analysis.InstCost
+		var most int64
+		for w, n := range c.WaitedFor {
+			l := h.Profile.Insts[w]
+			if l != nil && (n > most || n == most && best != nil && l.PC < best.PC) {
+				best, most = l, n
+			}
+		}
+		f(c, best, c.Cycles())
+	}
+}
+
+func isVMEM(c isa.Class) bool {
+	return c == isa.VMEM || c == isa.Global || c == isa.Flat || c == isa.Scratch || c == isa.Image
+}
+
+func memoryWait(h *Hot, r *Rule) []Advice {
+	var list []Advice
+	occ := h.occupancy()
+	h.waits(func(wait, load *analysis.InstCost, cycles int64) {
+		if load == nil || !isVMEM(load.Class) || !h.worth(cycles) || wait.Exposed()*2 < cycles || occ >= lowWaves || len(list) >= 3 {
+			return
+		}
+		p := h.Place(load.Where)
+		list = append(list, h.at(r, wait, cycles, "%d cycles (%s), %d of them exposed, waiting for %s at %s (%s); %.1f waves shared the SIMD",
+			cycles, h.share(cycles), wait.Exposed(), p.Text, fmt.Sprintf("%#x", load.PC), p.Line(), occ))
+	})
+	return list
+}
+
+func ldsWait(h *Hot, r *Rule) []Advice {
+	var list []Advice
+	h.waits(func(wait, load *analysis.InstCost, cycles int64) {
+		if load == nil || load.Class != isa.LDS || !h.worth(cycles) || len(list) >= 3 {
+			return
+		}
+		p := h.Place(load.Where)
+		list = append(list, h.at(r, wait, cycles, "%d cycles (%s) waiting for %s at %#x (%s)", cycles, h.share(cycles), p.Text, load.PC, p.Line()))
+	})
+	return list
+}
+
+// freeLDS is the stall, per hit, that an LDS instruction without conflicts stays below.
+const freeLDS = 16
+
+func ldsConflict(h *Hot, r *Rule) []Advice {
+	var list []Advice
+	for _, c := range h.Profile.Sorted(func(c *analysis.InstCost) int64 { return c.Stall }) {
+		if c.Class == isa.LDS && c.Hits > 0 && c.Stall/c.Hits >= freeLDS && h.worth(c.Stall) && len(list) < 3 {
+			list = append(list, h.at(r, c, c.Stall, "stalls %d cycles on average over %d executions, %d in all (%s)", c.Stall/c.Hits, c.Hits, c.Stall, h.share(c.Stall)))
+		}
+	}
+	return list
+}
+
+func scalarLoop(h *Hot, r *Rule) []Advice {
+	var list []Advice
+	h.waits(func(wait, load *analysis.InstCost, cycles int64) {
+		if load == nil || load.Class != isa.SMEM_ || load.Waves == 0 || load.Hits < 8*load.Waves || !h.worth(cycles) || len(list) >= 3 {
+			return
+		}
+		list = append(list, h.at(r, load, cycles, "runs %d times in each wave; waits for it cost %d cycles (%s)", load.Hits/load.Waves, cycles, h.share(cycles)))
+	})
+	return list
+}
+
+func dependentLoad(h *Hot, r *Rule) []Advice {
+	var list []Advice
+	h.waits(func(wait, load *analysis.InstCost, cycles int64) {
+		if load == nil || !isVMEM(load.Class) || load.Waves == 0 || load.Hits < 8*load.Waves || load.Loads < load.Hits/2 || !h.worth(cycles) || len(list) >= 3 {
+			return
+		}
+		list = append(list, h.at(r, load, cycles, "runs %d times in each wave and is waited for every time: %d cycles from issue to data on average, %d cycles in all (%s)",
+			load.Hits/load.Waves, load.LatencySum/max(load.Loads, 1), cycles, h.share(cycles)))
+	})
+	return list
+}
+
+func barrierWait(h *Hot, r *Rule) []Advice {
+	var list []Advice
+	for _, c := range h.Profile.Sorted(func(c *analysis.InstCost) int64 { return c.Cycles() }) {
+		if c.Class == isa.Barrier && h.worth(c.Cycles()) && len(list) < 3 {
+			list = append(list, h.at(r, c, c.Cycles(), "%d cycles (%s) over %d arrivals, %d on average, the longest %d",
+				c.Cycles(), h.share(c.Cycles()), c.Hits, c.Cycles()/max(c.Hits, 1), c.MaxStall))
+		}
+	}
+	return list
+}
+
+// divergence looks for paths behind exec branches that the same waves run one after the other.
+func divergence(h *Hot, r *Rule) []Advice {
+	type region struct {
+		branch *analysis.InstCost
+		to     uint64
+		cycles int64
+		waves  int64
+	}
+	var regions []region
+	for _, c := range h.Profile.Sorted(func(*analysis.InstCost) int64 { return 0 }) { // by place
+		if c.Class != isa.Branch || c.Object < 0 || c.Object >= len(h.Objects) || h.Objects[c.Object] == nil {
+			continue
+		}
+		in, err := isa.Decode(h.arch, h.Objects[c.Object].Bytes(c.PC))
+		if err != nil || !strings.HasPrefix(in.Op.Name, "s_cbranch_exec") {
+			continue
+		}
+		to, ok := in.Target(c.PC)
+		if !ok || to <= c.PC || len(regions) > 0 && c.PC < regions[len(regions)-1].to && c.Object == regions[len(regions)-1].branch.Object {
+			continue // a loop's end, or nested in the region before
+		}
+		regions = append(regions, region{branch: c, to: to})
+	}
+	var cycles, paths, waves int64
+	var worst *region
+	for i := range regions {
+		g := &regions[i]
+		for w, c := range h.Profile.Insts {
+			if w.Object == g.branch.Object && w.PC > g.branch.PC && w.PC < g.to {
+				g.cycles += c.Cycles()
+				g.waves = max(g.waves, c.Waves)
+			}
+		}
+		if g.waves*2 <= g.branch.Waves {
+			continue // most waves skip it
+		}
+		cycles += g.cycles
+		waves = max(waves, g.waves)
+		paths++
+		if worst == nil || g.cycles > worst.cycles {
+			worst = g
+		}
+	}
+	if paths < 3 || !h.worth(cycles) {
+		return nil
+	}
+	return []Advice{h.at(r, worst.branch, cycles, "%d waves run %d paths behind exec branches one after the other: %d cycles (%s), the longest path %d",
+		waves, paths, cycles, h.share(cycles), worst.cycles)}
+}
+
+func simdIdle(h *Hot, r *Rule) []Advice {
+	occ := h.occupancy()
+	if len(h.Waves) == 0 || occ >= 2 || h.Profile.Total.Hits == 0 {
+		return nil
+	}
+	exposed := h.Profile.Total.Exposed()
+	if !h.worth(exposed) {
+		return nil
+	}
+	return []Advice{{
+		Rule: r.Name, Title: r.Title, Cycles: exposed,
+		Evidence: fmt.Sprintf("%.2f waves on average while any ran; %d cycles (%s) are exposed", occ, exposed, h.share(exposed)),
+	}}
+}
+
+func incomplete(h *Hot, r *Rule) []Advice {
+	q := &h.Quality
+	var why []string
+	for _, n := range q.Notes {
+		if n.Level == capture.Loss {
+			why = append(why, n.Text)
+		}
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return []Advice{{Rule: r.Name, Title: r.Title, Evidence: strings.Join(why, "; ")}}
+}
+
+// occupancy is how many waves shared a traced SIMD on average while any ran there.
+func (h *Hot) occupancy() float64 { return h.Profile.Occupancy }
+
+func adviceTable(list []Advice) Table {
+	t := Table{Title: "advice ('rigprof hotspots --explain RULE' tells more)", Columns: []Column{Text("rule"), Text("where"), Text("evidence")}}
+	for _, a := range list {
+		where := "-"
+		if a.Insn != "" {
+			where = fmt.Sprintf("%s: %s", a.Source, a.Insn)
+		}
+		t.Add(a.Rule, where, a.Evidence)
+	}
+	return t
+}

@@ -1,0 +1,280 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/rigprof/rigprof/internal/analysis"
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/codeobj"
+	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/isa"
+)
+
+// Hot is what instruction traces say: waves with their instructions, what they cost, and the code they ran.
+type Hot struct {
+	Device  DeviceDoc
+	Quality Quality
+	Waves   []analysis.Wave
+	Profile *analysis.Profile
+	Kernels []string // of each dispatch; of files: one for each
+	Objects []*codeobj.Object
+
+	family gpu.Family
+	arch   isa.Arch
+	places map[analysis.Where]*Place
+}
+
+// Place is where an instruction belongs: names and lines for people.
+type Place struct {
+	analysis.Where
+	Kernel string // the kernel or function whose symbol covers it
+	Frames []SourceLine
+	Text   string // disassembly
+}
+
+// Line is the innermost source line, "vadd.cl:6", or the symbol and offset where there is none.
+func (p *Place) Line() string {
+	if len(p.Frames) > 0 && p.Frames[0].Line > 0 {
+		return fmt.Sprintf("%s:%d", p.Frames[0].File, p.Frames[0].Line)
+	}
+	return p.Kernel + " (no line)"
+}
+
+// Func is the innermost inlined function.
+func (p *Place) Func() string {
+	if len(p.Frames) > 0 && p.Frames[0].Func != "" {
+		return codeobj.Demangle(p.Frames[0].Func)
+	}
+	return p.Kernel
+}
+
+// Place finds an instruction's place; it is kept.
+func (h *Hot) Place(w analysis.Where) *Place {
+	if p := h.places[w]; p != nil {
+		return p
+	}
+	p := &Place{Where: w, Kernel: "unknown code", Text: "unknown"}
+	if w.Object >= 0 && w.Object < len(h.Objects) && h.Objects[w.Object] != nil {
+		o := h.Objects[w.Object]
+		p.Kernel = fmt.Sprintf("code at %#x", w.PC)
+		wave := 64
+		if !h.arch.CDNA() {
+			wave = 32
+		}
+		if s, ok := o.Func(w.PC); ok {
+			p.Kernel = codeobj.Demangle(s.Name)
+			for i := range o.Kernels {
+				if o.Kernels[i].Entry == s.Addr {
+					wave = o.Kernels[i].Descriptor.WaveSize()
+				}
+			}
+		}
+		for _, f := range o.Line(w.PC) {
+			p.Frames = append(p.Frames, SourceLine{f.Func, f.File, f.Line})
+		}
+		if in, err := isa.Decode(h.arch, o.Bytes(w.PC)); err == nil {
+			p.Text = string(isa.AppendText(nil, h.arch, wave, w.PC, &in))
+		}
+	}
+	if h.places == nil {
+		h.places = map[analysis.Where]*Place{}
+	}
+	h.places[w] = p
+	return p
+}
+
+// HotRow is the cost of one group: an instruction, a line, a function, a kernel or a class.
+type HotRow struct {
+	Name    string `json:"name"`
+	Kernel  string `json:"kernel,omitempty"`
+	Address string `json:"address,omitempty"`
+	Source  string `json:"source,omitempty"`
+	Class   string `json:"class,omitempty"`
+	analysis.Cost
+	Cycles  int64 `json:"cycles"`
+	Exposed int64 `json:"exposed"`
+
+	Latency    *int64 `json:"latency_mean"` // of loads that a wait named
+	LatencyMax int64  `json:"latency_max,omitempty"`
+}
+
+// Hotspots is the document rigprof/hotspots/1.
+type Hotspots struct {
+	Schema  string        `json:"schema"`
+	Device  DeviceDoc     `json:"device"`
+	By      string        `json:"by"`
+	Sort    string        `json:"sort"`
+	Total   analysis.Cost `json:"total"`
+	Cycles  int64         `json:"cycles"`
+	Rows    []HotRow      `json:"rows"`
+	Quality Quality       `json:"quality"`
+	Advice  []Advice      `json:"advice"`
+}
+
+// HotBy and HotSort are the choices of Hotspots.
+var (
+	HotBy   = []string{"insn", "line", "function", "kernel", "class"}
+	HotSort = []string{"stall", "latency", "hits", "nonhidden", "cycles"}
+)
+
+// Hotspots groups the cost and sorts the groups.
+func (h *Hot) Hotspots(by, sort string) *Hotspots {
+	d := &Hotspots{
+		Schema: "rigprof/hotspots/1", Device: h.Device, By: by, Sort: sort, Total: h.Profile.Total, Cycles: h.Profile.Total.Cycles(),
+		Rows: []HotRow{}, Quality: h.Quality, Advice: h.Advise(),
+	}
+	type group struct {
+		HotRow
+		loads, latency int64
+	}
+	groups := map[string]*group{}
+	var order []string
+	add := func(key string, row HotRow, c *analysis.InstCost) {
+		g := groups[key]
+		if g == nil {
+			g = &group{HotRow: row}
+			groups[key] = g
+			order = append(order, key)
+		}
+		g.Cost.Add(c.Cost)
+		g.loads += c.Loads
+		g.latency += c.LatencySum
+		g.LatencyMax = max(g.LatencyMax, c.LatencyMax)
+	}
+	for _, c := range h.Profile.Sorted(func(c *analysis.InstCost) int64 { return c.Cycles() }) {
+		p := h.Place(c.Where)
+		switch by {
+		case "line":
+			add(p.Line(), HotRow{Name: p.Line(), Kernel: p.Kernel}, c)
+		case "function":
+			add(p.Func(), HotRow{Name: p.Func(), Kernel: p.Kernel}, c)
+		case "kernel":
+			add(p.Kernel, HotRow{Name: p.Kernel}, c)
+		case "class":
+			add(className(c.Class), HotRow{Name: className(c.Class)}, c)
+		default:
+			key := fmt.Sprintf("%d:%x", c.Object, c.PC)
+			add(key, HotRow{Name: p.Text, Kernel: p.Kernel, Address: fmt.Sprintf("%#x", c.PC), Source: p.Line(), Class: className(c.Class)}, c)
+		}
+	}
+	for _, k := range order {
+		g := groups[k]
+		g.Cycles, g.Exposed = g.Cost.Cycles(), g.Cost.Exposed()
+		if g.loads > 0 {
+			mean := g.latency / g.loads
+			g.Latency = &mean
+		}
+		d.Rows = append(d.Rows, g.HotRow)
+	}
+	if idle := h.Profile.Idle; idle.Cycles() > 0 {
+		d.Rows = append(d.Rows, HotRow{Name: "waves without a traced instruction", Cost: idle, Cycles: idle.Cycles(), Exposed: idle.Exposed()})
+	}
+	key := hotKeys[sort]
+	slices.SortStableFunc(d.Rows, func(a, b HotRow) int { return cmp.Compare(key(&b), key(&a)) })
+	return d
+}
+
+var hotKeys = map[string]func(*HotRow) int64{
+	"stall":     func(r *HotRow) int64 { return r.Stall },
+	"latency":   func(r *HotRow) int64 { return r.Stall + r.Issue },
+	"hits":      func(r *HotRow) int64 { return r.Hits },
+	"nonhidden": func(r *HotRow) int64 { return r.Exposed },
+	"cycles":    func(r *HotRow) int64 { return r.Cycles },
+}
+
+// Tables is the view for people.
+func (d *Hotspots) Tables(limit int) []Table {
+	cols := []Column{Number("cycles %"), Number("cycles"), Number("stall"), Number("idle"), Number("issue"), Number("exposed"), Number("hits")}
+	if d.By == "insn" {
+		cols = append(cols, Number("latency"), Text("address"), Text("source"), Text("instruction"))
+	} else {
+		cols = append(cols, Text(d.By))
+	}
+	t := Table{Title: fmt.Sprintf("hot spots of %s by %s, %d wave cycles in all, most %s first", d.Device.title(), d.By, d.Cycles, d.Sort), Columns: cols}
+	for i := range d.Rows {
+		if limit > 0 && i >= limit {
+			break
+		}
+		r := &d.Rows[i]
+		cells := []any{percent(r.Cycles, d.Cycles), r.Cycles, r.Stall, r.Idle, r.Issue, r.Exposed, r.Hits}
+		if d.By == "insn" {
+			latency := any("-")
+			if r.Latency != nil {
+				latency = *r.Latency
+			}
+			cells = append(cells, latency, dash(r.Address), dash(r.Source), r.Name)
+		} else {
+			cells = append(cells, r.Name)
+		}
+		t.Add(cells...)
+	}
+	leftOut(&t, len(d.Rows), "rows")
+	out := []Table{t}
+	if len(d.Advice) > 0 {
+		out = append(out, adviceTable(d.Advice))
+	}
+	return append(out, d.Quality.table())
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func percent(part, whole int64) string {
+	if whole == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", 100*float64(part)/float64(whole))
+}
+
+// CSV is one row a group.
+func (d *Hotspots) CSV() *Table {
+	t := &Table{Columns: []Column{
+		Text(d.By), Text("kernel"), Text("address"), Text("source"), Text("class"), Number("hits"), Number("cycles"), Number("stall"), Number("idle"),
+		Number("issue"), Number("hidden"), Number("exposed"), Number("latency_mean"), Number("latency_max"),
+	}}
+	for i := range d.Rows {
+		r := &d.Rows[i]
+		t.Add(r.Name, r.Kernel, r.Address, r.Source, r.Class, r.Hits, r.Cycles, r.Stall, r.Idle, r.Issue, r.Hidden, r.Exposed, orNil(r.Latency), r.LatencyMax)
+	}
+	return t
+}
+
+// JSON is the document.
+func (d *Hotspots) JSON() any { return d }
+
+// Chrome is not a view of sums.
+func (d *Hotspots) Chrome(io.Writer) error {
+	return fmt.Errorf("hot spots have no timeline: 'rigprof show --format chrome' and 'rigprof export' do")
+}
+
+var classNames = map[isa.Class]string{
+	isa.SALU: "scalar ALU", isa.SMEM_: "scalar memory", isa.VALU: "vector ALU", isa.VALUTrans: "vector transcendental", isa.VALU64: "vector 64-bit",
+	isa.Matrix: "matrix", isa.VMEM: "buffer memory", isa.Global: "global memory", isa.Flat: "flat memory", isa.Scratch: "scratch", isa.LDS: "LDS",
+	isa.Branch: "branch", isa.Wait: "wait", isa.Message: "message", isa.Barrier: "barrier", isa.Immediate: "immediate", isa.Delay: "delay",
+	isa.End: "end", isa.Export: "export", isa.Image: "image",
+}
+
+func className(c isa.Class) string {
+	if s := classNames[c]; s != "" {
+		return s
+	}
+	return "unknown"
+}
+
+// newHot analyses waves.
+func newHot(device DeviceDoc, f gpu.Family, target string, waves []analysis.Wave, objects []*codeobj.Object, kernels []string, q Quality) *Hot {
+	h := &Hot{Device: device, Quality: q, Waves: waves, Objects: objects, Kernels: kernels, family: f}
+	h.arch, _ = isa.ArchOf(target)
+	h.Profile = analysis.Run(waves)
+	if h.Profile.Total.Hits == 0 {
+		h.Quality.Note(capture.Warning, "trace the unit where waves ran: --unit, --simd, --detail-engines", "no instruction was traced")
+	}
+	return h
+}
