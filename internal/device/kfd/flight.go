@@ -60,11 +60,11 @@ type timed struct {
 
 func (f *flight) init() { f.wake = sync.NewCond(&f.mu) }
 
-// fail ends everything in flight with err and lets no more in, for good.
+// fail ends everything in flight with err and lets no more in, for good. The first reason stays, until Close gives its own.
 func (f *flight) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.err == nil {
+	if f.err == nil || errors.Is(err, device.ErrClosed) {
 		f.err = err
 	}
 	f.drop(err)
