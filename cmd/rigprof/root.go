@@ -46,6 +46,7 @@ func newRootCmd(e *env) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
+	add("record", newTraceCmd(e), newCountersCmd(e))
 	add("read", newShowCmd(e), newDecodeCmd(e))
 	add("explain", newListCmd(e), newAsmCmd(e), newPM4Cmd(e), newInfoCmd(e), newVersionCmd(e))
 	return root

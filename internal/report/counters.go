@@ -3,9 +3,11 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/chrome"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/perfctr"
 )
@@ -89,7 +91,13 @@ func Counters(c *capture.Capture) (*Counted, error) {
 		q.Note(capture.Info, "record with rigprof counters", "the capture holds no counters")
 	}
 	for i := range out.Dispatches {
-		out.Dispatches[i].measure(c, g, q)
+		d := &out.Dispatches[i]
+		d.measure(c, g, q)
+		for _, v := range d.Counters {
+			if n, ok := v.Value.(uint64); ok && v.Name == "SQ_WAVES" && int64(n) != d.WavesLaunched && d.Fault == "" {
+				q.Note(capture.Warning, "other work may have run at the time, or the GPU did not count all of it", "SQ_WAVES is %d, %d waves were launched", n, d.WavesLaunched)
+			}
+		}
 	}
 	return out, nil
 }
@@ -299,28 +307,33 @@ func (t *Counted) JSON() any { return t }
 
 // Chrome writes a slice per dispatch with its counters as arguments, and a counter track per counter.
 func (t *Counted) Chrome(w io.Writer) error {
-	c := newChromeWriter(w)
-	c.name(1, 0, "process_name", t.Device.title())
-	c.name(1, 1, "thread_name", "dispatches")
-	var at int64 // ns, for dispatches that no device timed: 1 us each, in order
-	for i := range t.Dispatches {
-		d := &t.Dispatches[i]
-		start, stop := at, at+1000
-		if d.StartNs != nil {
-			start, stop = *d.StartNs, *d.StartNs+*d.DurationNs
-		}
-		args := fmt.Sprintf(`"waves":%d`, d.WavesLaunched)
-		for _, v := range d.Counters {
-			if v.Value == nil {
-				args += fmt.Sprintf(",%s:%s", quote(v.Name), quote("n/a: "+v.Reason))
-				continue
+	return timeline(w, t.Device.meta(), func(c *chrome.Writer) {
+		process := t.Device.title()
+		var at int64 // ns, for dispatches that no device timed: 1 us each, in order
+		for i := range t.Dispatches {
+			d := &t.Dispatches[i]
+			start, stop := at, at+1000
+			if d.StartNs != nil {
+				start, stop = *d.StartNs, *d.StartNs+*d.DurationNs
 			}
-			args += fmt.Sprintf(",%s:%v", quote(v.Name), v.Value)
-			c.event(`{"ph":"C","pid":1,"name":%s,"ts":%s,"args":{"value":%v}}`, quote(v.Name), micros(start*1000), v.Value)
-			c.event(`{"ph":"C","pid":1,"name":%s,"ts":%s,"args":{"value":0}}`, quote(v.Name), micros(stop*1000))
+			at = max(at, stop)
+			s := chrome.Slice{Process: process, Lane: "dispatches", Name: d.Kernel, Start: start * 1000, Stop: stop * 1000}
+			s.Args = append(s.Args, chrome.Int("waves", d.WavesLaunched))
+			for _, v := range d.Counters {
+				n, ok := v.Value.(uint64)
+				if !ok {
+					text := valueText(v.Value, v.AtLeast)
+					if v.Reason != "" {
+						text += ": " + v.Reason
+					}
+					s.Args = append(s.Args, chrome.Text(v.Name, text))
+					continue
+				}
+				s.Args = append(s.Args, chrome.Int(v.Name, int64(min(n, math.MaxInt64))))
+				c.Counter(process, v.Name, "total", start*1000, n)
+				c.Counter(process, v.Name, "total", stop*1000, 0)
+			}
+			c.Slice(&s)
 		}
-		c.slice(1, 1, d.Kernel, start, stop, 1000, args)
-		at = max(at, stop)
-	}
-	return c.close()
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/chrome"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/sqtt"
 )
@@ -404,24 +405,20 @@ func (t *Traced) JSON() any { return t }
 
 // Chrome writes the waves for a trace viewer: a process per dispatch and engine, a thread per slot.
 func (t *Traced) Chrome(w io.Writer) error {
-	c := newChromeWriter(w)
-	pid := 0
-	for i := range t.Dispatches {
-		d := &t.Dispatches[i]
-		for from := 0; from < len(d.Waves); {
-			to := from
-			var waves []Wave
-			for ; to < len(d.Waves) && d.Waves[to].Engine == d.Waves[from].Engine; to++ {
-				waves = append(waves, d.Waves[to].Wave)
+	return timeline(w, t.Device.meta(), func(c *chrome.Writer) {
+		for i := range t.Dispatches {
+			d := &t.Dispatches[i]
+			for from := 0; from < len(d.Waves); {
+				engine := d.Waves[from].Engine
+				var waves []Wave
+				for ; from < len(d.Waves) && d.Waves[from].Engine == engine; from++ {
+					waves = append(waves, d.Waves[from].Wave)
+				}
+				process := fmt.Sprintf("%s: dispatch %d engine %d", t.Device.title(), i, engine)
+				waveLanes(c, process, t.family, waves, t.psPerCycle(d.realtime[engine]), d.Kernel)
 			}
-			pid++
-			engine := d.Waves[from].Engine
-			name := fmt.Sprintf("%s: dispatch %d engine %d", t.Device.title(), i, engine)
-			c.waves(pid, name, t.family, waves, t.psPerCycle(d.realtime[engine]), d.Kernel)
-			from = to
 		}
-	}
-	return c.close()
+	})
 }
 
 // psPerCycle is a shader cycle by the trace's own markers, else by the device's stated clock.

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/report"
+	"github.com/rigprof/rigprof/internal/session"
+)
+
+type countersOptions struct {
+	recordOptions
+	Events     []string
+	Per        string
+	Unverified bool
+}
+
+func newCountersCmd(e *env) *cobra.Command {
+	var o countersOptions
+	cmd := &cobra.Command{
+		Use:   "counters [flags] TARGET",
+		Short: "Count a kernel's hardware events",
+		Long: "Run a kernel and count hardware events: waves, instructions, cache hits. Counters and metrics that do not fit into one run take several,\n" +
+			"each from the same memory.\n" + launchHelp,
+		Example: `  rigprof counters -e SQ_WAVES,SQ_INSTS_VALU --device sim:gfx1100 --launch launches.yaml#vadd vadd.co
+  rigprof counters -e SQ_WAVES --per unit --format csv --launch launches.yaml#vadd vadd.co`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Target = args[0]
+			if err := o.validate(); err != nil {
+				return err
+			}
+			e.started = true
+			return runCounters(cmd.Context(), e, o)
+		},
+	}
+	o.flags(cmd)
+	f := cmd.Flags()
+	f.StringSliceVarP(&o.Events, "events", "e", []string{"SQ_WAVES"}, "counters and metrics to measure: `NAME,…` (see 'rigprof list counters' and 'rigprof list metrics')")
+	f.StringVar(&o.Per, "per", "", "`unit` gives a row per die, engine, array and WGP")
+	f.BoolVar(&o.Unverified, "unverified", false, "take counters whose event numbers are not verified on the target")
+	return cmd
+}
+
+func (o *countersOptions) validate() error {
+	if err := o.recordOptions.validate(); err != nil {
+		return err
+	}
+	for i, n := range o.Events {
+		if o.Events[i] = strings.TrimSpace(n); o.Events[i] == "" {
+			return fmt.Errorf("-e %q: an empty name", strings.Join(o.Events, ","))
+		}
+	}
+	return oneOf("per", o.Per, "", "unit")
+}
+
+func runCounters(ctx context.Context, e *env, o countersOptions) error {
+	r, err := o.begin(ctx, e, "counters")
+	if err != nil {
+		return recordError(err)
+	}
+	out, err := session.Count(ctx, session.CountOptions{Options: r.Options, Names: o.Events, Unverified: o.Unverified})
+	return r.end(e, &o.recordOptions, out, err, func(c *capture.Capture) (view, *report.Quality, error) {
+		v, err := report.Counters(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		v.PerUnit = o.Per == "unit"
+		return v, &v.Quality, nil
+	})
+}
