@@ -125,7 +125,8 @@ func (g *generator) writeBlocks() error {
 		for _, target := range g.listed(r) {
 			tab, err := pm4.RegsFor(g.arch[target])
 			if err != nil {
-				return err
+				r.Errorf("%v", err)
+				continue
 			}
 			find := func(format string, i int) pm4.Reg {
 				reg := fmt.Sprintf(format, name, i)
