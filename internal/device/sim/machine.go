@@ -90,13 +90,27 @@ func (m *machine) placeable(d *cp.Dispatch) error {
 		for s := range m.g.SEs {
 			e := die*m.g.SEs + s
 			for a, mask := range live[e] {
-				if mask&(d.ThreadMgmt[e]>>(16*a)&0xffff) != 0 {
+				if mask&m.allowed(d.ThreadMgmt[e]>>(16*a)&0xffff) != 0 {
 					return nil
 				}
 			}
 		}
 	}
 	return errors.New("COMPUTE_STATIC_THREAD_MGMT leaves no unit to run the grid")
+}
+
+// allowed is the units that an array's half of COMPUTE_STATIC_THREAD_MGMT lets run: its bits are CUs, two of a WGP from gfx11 on.
+func (m *machine) allowed(cus uint32) uint32 {
+	if m.g.Family == gpu.GFX9 {
+		return cus
+	}
+	var units uint32
+	for u := range m.g.Units {
+		if cus>>(2*u)&3 != 0 {
+			units |= 1 << u
+		}
+	}
+	return units
 }
 
 // time runs the grid's workgroups and says when the last ends.

@@ -38,6 +38,7 @@ type Processor struct {
 	names     names
 	units     []Unit
 	listeners []Listener
+	owners    []int8 // of registers, by address: a unit, itself or nobody
 	files     []*regFile
 	cost      cost
 	now       int64
@@ -74,6 +75,7 @@ func New(c Config) (*Processor, error) {
 		c.WaitLimit = defaultMemLimit
 	}
 	p := &Processor{Config: c, regs: c.Regs, names: n, units: c.Units, listeners: c.Listeners, cost: costs[c.GPU.Family]}
+	p.findOwners()
 	for d := range c.GPU.Dies {
 		p.files = append(p.files, newRegFile(d, c.GPU.SEs))
 		for _, r := range n.threadMgmt {

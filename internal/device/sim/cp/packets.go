@@ -251,15 +251,13 @@ func (p *Processor) waitRegMem(ctx context.Context, b []uint32, wide bool) error
 				break
 			}
 			p.now += p.cost.wait
-			what := fmt.Sprintf("the dword at %#x", addr)
-			if !mem {
-				what = p.regs.Name(pm4.Reg(b[1] & 0x3ffff))
-			}
 			switch {
 			case !mem && looks == maxRegWait:
-				return fmt.Errorf("%s is %#x; the wait for (it & %#x) %s %#x never ends", what, v, mask, compareText[cmp], ref)
+				return fmt.Errorf("%s is %#x; the wait for (it & %#x) %s %#x never ends",
+					p.regs.Name(pm4.Reg(b[1]&0x3ffff)), v, mask, compareText[cmp], ref)
 			case mem && time.Since(began) > p.WaitLimit:
-				return fmt.Errorf("%s is %#x; the wait for (it & %#x) %s %#x did not end in %v", what, v, mask, compareText[cmp], ref, p.WaitLimit)
+				return fmt.Errorf("the dword at %#x is %#x; the wait for (it & %#x) %s %#x did not end in %v",
+					addr, v, mask, compareText[cmp], ref, p.WaitLimit)
 			case mem: // somebody else may write it
 				select {
 				case <-ctx.Done():

@@ -139,24 +139,45 @@ const (
 
 // check refuses registers that no table names and those that a user queue does not reach.
 func (p *Processor) check(r pm4.Reg, how access) error {
-	name := p.regs.Name(r)
-	if name == "" {
+	if r >= uconfigEnd || p.owners[r] == nobody {
 		return fmt.Errorf("register %#x is unknown on GC %s", uint32(r), p.regs.GC)
 	}
 	switch {
-	case r >= shBase && r < shEnd, r >= uconfigBase && r < uconfigEnd:
+	case r >= shBase && r < shEnd, r >= uconfigBase:
 		return nil
-	case r >= configBase && r < contextBase && how == byPerfSel && p.unit(r) != nil:
+	case r >= configBase && r < contextBase && how == byPerfSel && p.owners[r] >= 0:
 		return nil // performance registers of the privileged space
 	}
-	return fmt.Errorf("register %s (%#x) is not for user queues", name, uint32(r))
+	return fmt.Errorf("register %s (%#x) is not for user queues", p.regs.Name(r), uint32(r))
+}
+
+// Owners of registers that are no unit.
+const (
+	nobody = -2 // no table names it
+	itself = -1 // the register file
+)
+
+// findOwners looks every register up once.
+func (p *Processor) findOwners() {
+	p.owners = make([]int8, uconfigEnd)
+	for r := range p.owners {
+		p.owners[r] = nobody
+		if p.regs.Name(pm4.Reg(r)) == "" {
+			continue
+		}
+		p.owners[r] = itself
+		for i, u := range p.units {
+			if u.Owns(pm4.Reg(r)) {
+				p.owners[r] = int8(i)
+				break
+			}
+		}
+	}
 }
 
 func (p *Processor) unit(r pm4.Reg) Unit {
-	for _, u := range p.units {
-		if u.Owns(r) {
-			return u
-		}
+	if i := p.owners[r]; i >= 0 {
+		return p.units[i]
 	}
 	return nil
 }
