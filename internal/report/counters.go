@@ -87,7 +87,7 @@ func Counters(c *capture.Capture) (*Counted, error) {
 		out.Dispatches[k].passes = append(out.Dispatches[k].passes, i)
 	}
 	q.WavesLaunched = &launched
-	if len(c.Counters) == 0 && len(c.Dispatches) > 0 {
+	if len(c.Counters) == 0 && len(c.Dispatches) > 0 && c.Dispatches[0].Fault == "" {
 		q.Note(capture.Info, "record with rigprof counters", "the capture holds no counters")
 	}
 	for i := range out.Dispatches {

@@ -245,7 +245,7 @@ func (t *Traced) detail(c *capture.Capture) {
 func (t *Traced) coverage(c *capture.Capture) {
 	q := &t.Quality
 	if len(c.Traces) == 0 {
-		if len(c.Dispatches) > 0 {
+		if len(c.Dispatches) > 0 && c.Dispatches[0].Fault == "" {
 			q.Note(capture.Info, "record with rigprof trace", "the capture holds no thread traces")
 		}
 		return

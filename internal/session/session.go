@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/rigprof/rigprof/internal/capture"
@@ -269,8 +271,34 @@ func (r *run) close() error {
 	return errors.Join(r.free(), r.code.Free())
 }
 
+// pcPattern finds the program counter in what a device says about a fault.
+var pcPattern = regexp.MustCompile(`\bpc 0x([0-9a-f]+)`)
+
+// locate adds the source line to a fault that names a program counter within the code object.
+func (r *run) locate(err error) error {
+	f, ok := errors.AsType[*device.Fault](err)
+	if !ok {
+		return err
+	}
+	m := pcPattern.FindStringSubmatch(f.Detail)
+	if m == nil {
+		return err
+	}
+	pc, perr := strconv.ParseUint(m[1], 16, 64)
+	if perr != nil {
+		return err
+	}
+	for _, fr := range r.object.Line(pc - r.base) {
+		if fr.Line > 0 {
+			return fmt.Errorf("%w (%s:%d, offset %#x of %s)", err, fr.File, fr.Line, pc-r.base, r.Name)
+		}
+	}
+	return fmt.Errorf("%w (offset %#x of %s)", err, pc-r.base, r.Name)
+}
+
 // failed tells the capture what ended a dispatch and returns the error. A time-out or fault leaves the rest of the data valid.
 func (r *run) failed(d capture.Dispatch, err error) error {
+	err = r.locate(err)
 	d.Fault = err.Error()
 	d.Untimed = "it did not end"
 	return errors.Join(err, r.Capture.Dispatch(d))

@@ -1,0 +1,166 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/device"
+	"github.com/rigprof/rigprof/internal/device/open"
+	"github.com/rigprof/rigprof/internal/launch"
+)
+
+const kernels = "../../testdata/kernels"
+
+// options are for a launch of the bundled kernels on the simulated GPU; the capture goes to buf.
+func options(t testing.TB, name string, buf *bytes.Buffer, o open.Options) Options {
+	t.Helper()
+	l, err := launch.Load(filepath.Join(kernels, "launches.yaml") + "#" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(kernels, "gfx1100", l.File+".co")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := open.Device(t.Context(), "sim:gfx1100", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w, err := capture.NewWriter(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{Device: d, Name: path, Data: data, Launch: l, Timeout: time.Minute, Check: true, Capture: w}
+}
+
+func read(t testing.TB, o *Options, buf *bytes.Buffer) *capture.Capture {
+	t.Helper()
+	if err := o.Capture.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := capture.Read(bytes.NewReader(buf.Bytes()), int64(buf.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCount(t *testing.T) {
+	var buf bytes.Buffer
+	o := options(t, "reduce", &buf, open.Options{})
+	out, err := Count(t.Context(), CountOptions{Options: o, Names: []string{"SQ_WAVES", "GRBM_COUNT"}})
+	if err != nil || len(out.Wrong) > 0 || out.Checked == 0 {
+		t.Fatalf("%v, %+v", err, out)
+	}
+	c := read(t, &o, &buf)
+	if len(c.Dispatches) != 1 || len(c.Counters) != 1 || len(c.Counters[0].Layout) != 2 || c.Counters[0].Bytes.Len() != c.Counters[0].Size || c.Counters[0].Size == 0 {
+		t.Errorf("%d dispatches, counters %+v", len(c.Dispatches), c.Counters)
+	}
+	if d := c.Dispatches[0]; d.Kernel != "reduce" || d.Waves == 0 || len(d.Checks) == 0 || !d.Checks[0].OK || d.StartNs == nil || *d.EndNs < *d.StartNs {
+		t.Errorf("%+v", d)
+	}
+	if len(c.Objects) != 1 || c.Objects[0].Bytes.Len() != int64(len(o.Data)) || !c.Whole {
+		t.Errorf("objects %+v", c.Objects)
+	}
+	if d := c.Device; !d.Simulated || d.Target != "gfx1100" || d.SEs != 6 || !*d.StablePower {
+		t.Errorf("device %+v", d)
+	}
+}
+
+// Counters beyond one run's registers take several runs, each from the same memory.
+func TestCountPasses(t *testing.T) {
+	var buf bytes.Buffer
+	o := options(t, "histogram", &buf, open.Options{})
+	names := []string{"GL2C_HIT", "GL2C_MISS", "GL2C_EA_RDREQ_32B", "GL2C_EA_RDREQ_64B", "GL2C_EA_RDREQ_96B", "GL2C_EA_RDREQ_128B"}
+	out, err := Count(t.Context(), CountOptions{Options: o, Names: names})
+	if err != nil || len(out.Wrong) > 0 {
+		t.Fatalf("%v, %+v", err, out)
+	}
+	if c := read(t, &o, &buf); len(c.Counters) != 2 || len(c.Dispatches) != 2 || c.Dispatches[1].Launch != c.Dispatches[0].Launch || c.Dispatches[1].Run != 1 {
+		t.Errorf("%d passes, %d dispatches", len(c.Counters), len(c.Dispatches))
+	}
+}
+
+func TestFault(t *testing.T) {
+	var buf bytes.Buffer
+	o := options(t, "oob_far", &buf, open.Options{})
+	_, err := Count(t.Context(), CountOptions{Options: o, Names: []string{"SQ_WAVES"}})
+	f, ok := errors.AsType[*device.Fault](err)
+	if !ok || !f.Memory || f.Kernel != "oob" || f.Addr == 0 {
+		t.Fatalf("%v", err)
+	}
+	if !strings.Contains(err.Error(), "oob.cl:") {
+		t.Errorf("no source line in %v", err)
+	}
+	if c := read(t, &o, &buf); len(c.Dispatches) != 1 || !strings.Contains(c.Dispatches[0].Fault, "memory fault at address") {
+		t.Errorf("%+v", c.Dispatches)
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	var buf bytes.Buffer
+	o := options(t, "spin_long", &buf, open.Options{})
+	o.Timeout = 200 * time.Millisecond
+	began := time.Now()
+	_, err := Count(t.Context(), CountOptions{Options: o, Names: []string{"SQ_WAVES"}})
+	if te, ok := errors.AsType[*TimeoutError](err); !ok || te.Kernel != "spin" {
+		t.Fatalf("%v", err)
+	}
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("ended after %v", d)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	var buf bytes.Buffer
+	o := options(t, "spin_long", &buf, open.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	if _, err := Count(ctx, CountOptions{Options: o, Names: []string{"SQ_WAVES"}}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("%v", err)
+	}
+}
+
+func TestBadLaunch(t *testing.T) {
+	var buf bytes.Buffer
+	o := options(t, "vadd", &buf, open.Options{})
+	o.Launch.Params = o.Launch.Params[:2]
+	_, err := Count(t.Context(), CountOptions{Options: o, Names: []string{"SQ_WAVES"}})
+	if _, ok := errors.AsType[*launch.Error](err); !ok {
+		t.Errorf("%v", err)
+	}
+	o.Launch.Kernel = "nothing"
+	if _, err := Count(t.Context(), CountOptions{Options: o, Names: []string{"SQ_WAVES"}}); err == nil || !strings.Contains(err.Error(), "vadd") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Count(t.Context(), CountOptions{Options: o, Names: []string{"SQ_FOO"}}); err == nil || !strings.Contains(err.Error(), "counts no SQ_FOO") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A check that fails is an outcome, not an error.
+func TestWrongBuffer(t *testing.T) {
+	var buf bytes.Buffer
+	o := options(t, "vadd", &buf, open.Options{})
+	o.Launch.Grid = [3]uint32{256, 1, 1}
+	out, err := Count(t.Context(), CountOptions{Options: o, Names: []string{"SQ_WAVES"}})
+	if err != nil || len(out.Wrong) != 1 {
+		t.Fatalf("%v, %+v", err, out)
+	}
+	if c := read(t, &o, &buf); c.Dispatches[0].Checks[0].OK {
+		t.Error("the capture calls it right")
+	}
+}
