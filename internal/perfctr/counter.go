@@ -74,11 +74,11 @@ func (t *counterTable) find(name string) *counterRow {
 type Counter struct {
 	Name, Block string
 	Event       int
-	Instances   int // of a die, engine or WGP
-	Engines     int // of a die; 1: not divided by engines
-	Arrays      int // of an engine
-	WGPs        int // of an array
-	Assumed     bool
+	Instances   int  // of a die, engine or WGP
+	Engines     int  // of a die; 1: not divided by engines
+	Arrays      int  // of an engine
+	WGPs        int  // of an array
+	Assumed     bool // the event number is a sister target's, as upstream lists none
 	Unverified  bool // the event number is another target's and may be wrong here
 }
 
@@ -95,6 +95,15 @@ func (t *counterTable) counter(g *gpu.GPU, r *counterRow) Counter {
 		c.Arrays, c.WGPs = g.SAs, g.Units
 	}
 	return c
+}
+
+// Description says what a counter counts, or nothing where we have no words for it.
+func Description(counter string) string {
+	i, ok := slices.BinarySearchFunc(descriptions[:], counter, func(d struct{ name, text string }, name string) int { return strings.Compare(d.name, name) })
+	if !ok {
+		return ""
+	}
+	return descriptions[i].text
 }
 
 // Counters lists what a GPU can count, by name; nothing if there is no table of its target.

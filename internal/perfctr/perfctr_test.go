@@ -182,6 +182,22 @@ func TestLayout(t *testing.T) {
 	}
 }
 
+func TestDescription(t *testing.T) {
+	if d := perfctr.Description("SQ_WAVES"); d != "waves launched" {
+		t.Errorf("SQ_WAVES: %q", d)
+	}
+	if d := perfctr.Description("SQ_FOO"); d != "" {
+		t.Errorf("SQ_FOO: %q", d)
+	}
+	for _, target := range []string{"gfx1100", "gfx1151", "gfx1201"} {
+		for _, c := range perfctr.Counters(lookup(t, target)) {
+			if perfctr.Description(c.Name) == "" {
+				t.Errorf("%s has no description", c.Name)
+			}
+		}
+	}
+}
+
 func TestVerification(t *testing.T) {
 	for target, want := range map[string][2]int{"gfx1100": {0, 0}, "gfx1103": {37, 0}, "gfx1150": {0, 37}, "gfx1151": {0, 7}, "gfx1201": {0, 0}} {
 		g := &gpu.GPU{Target: target, Family: gpu.FamilyOf(target), Dies: 1, SEs: 1, SAs: 2, Units: 2}

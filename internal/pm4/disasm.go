@@ -269,7 +269,7 @@ func (d *disassembler) value(r Reg, v uint32) {
 		x := f.Get(v)
 		rest &^= f.Mask()
 		names := fieldNames(enumPool[row.enum:row.enum+row.enumN], f.Name, x)
-		if x == 0 && names == "" {
+		if x == 0 && (names == "" || f.Name != "MODE" && f.Name != "PERFMON_STATE") {
 			continue
 		}
 		fmt.Fprintf(d.w, "%s%s=", sep, f.Name)
@@ -308,8 +308,28 @@ func fieldNames(enums []enumName, field string, v uint32) string {
 	if out == nil {
 		return ""
 	}
+	// Many bits' names start alike: what they share is written once.
+	prefix := out[0]
+	for _, n := range out[1:] {
+		for !strings.HasPrefix(n, prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
+	}
+	prefix = prefix[:strings.LastIndexByte(prefix, '_')+1]
+	if len(out) > 1 && prefix != "" {
+		for i := range out {
+			out[i] = strings.TrimPrefix(out[i], prefix)
+		}
+		prefix += "{"
+	} else {
+		prefix = ""
+	}
 	if v != 0 {
 		out = append(out, fmt.Sprintf("%#x", v))
 	}
-	return strings.Join(out, "|")
+	s := prefix + strings.Join(out, "|")
+	if prefix != "" {
+		s += "}"
+	}
+	return s
 }

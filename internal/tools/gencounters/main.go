@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"go/format"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -201,7 +202,29 @@ func (g *generator) writeCounters() error {
 	if t.Err() != nil {
 		return t.Err()
 	}
-	fmt.Fprintf(&g.b, "// counterTables holds each target's counters by name.\nvar counterTables = [...]counterTable{\n")
+	texts, err := g.read("descriptions.tsv", "counter", "description")
+	if err != nil {
+		return err
+	}
+	text := map[string]string{}
+	for _, r := range texts.Rows {
+		n := r.Str("counter")
+		if text[n] != "" {
+			r.Errorf("%s is described twice", n)
+		}
+		text[n] = r.Str("description")
+		if !slices.ContainsFunc(g.targets, func(t string) bool { return rows[t][n] != "" }) {
+			r.Errorf("no target counts %s", n)
+		}
+	}
+	if texts.Err() != nil {
+		return texts.Err()
+	}
+	fmt.Fprintf(&g.b, "// descriptions are of the counters that have one, by name.\nvar descriptions = [...]struct{ name, text string }{\n")
+	for _, n := range slices.Sorted(maps.Keys(text)) {
+		fmt.Fprintf(&g.b, "{%q, %q},\n", n, text[n])
+	}
+	fmt.Fprintf(&g.b, "}\n\n// counterTables holds each target's counters by name.\nvar counterTables = [...]counterTable{\n")
 	for i, target := range g.targets {
 		var names []string
 		for n := range rows[target] {

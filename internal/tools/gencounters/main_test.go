@@ -64,6 +64,8 @@ var badRows = []struct{ file, from, to, want string }{
 	{"counters.tsv", "\tyes\n", "\tperhaps\n", `"perhaps" is not`},
 	{"counters.tsv", "\tCPC\t", "\tCPD\t", "has no block CPD"},
 	{"counters.tsv", "CPC_CPC_STAT_IDLE", "CPC_CPC_STAT_BUSY", "is listed twice"},
+	{"descriptions.tsv", "GRBM_COUNT", "GRBM_COUNTS", "no target counts GRBM_COUNTS"},
+	{"descriptions.tsv", "SQ_WAVES\t", "SQ_ITEMS\t", "is described twice"},
 	{"program.tsv", "\treset\t", "\tsetup\t", `phase "setup"`},
 	{"program.tsv", "\tCP_PERFMON_CNTL\t", "\tCP_PERFMON\t", "has no CP_PERFMON"},
 	{"program.tsv", "9.4.2,", "9.4.1,", `"9.4.1"`},
