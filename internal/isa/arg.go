@@ -262,6 +262,9 @@ func (in *Inst) sourceArg(op *Op, a *Arg, o *Operand, v uint32, src int) {
 		}
 		return
 	}
+	if op.Format == VINTERP && a.Bits == 16 && in.Arch != RDNA4 {
+		v |= SrcVGPR // LLVM does not look at the top bit
+	}
 	in.codeArg(op, a, o, v, src)
 }
 

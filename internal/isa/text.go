@@ -1,6 +1,9 @@
 package isa
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // AppendText appends the instruction at pc as LLVM's disassembler prints it, for waves of the given size. Branch
 // targets print as the 16-bit number of the encoding, as llvm-mc does; see [Inst.Target] for the address.
@@ -193,25 +196,28 @@ func inlineFloat(v uint64, col int) bool {
 func (p *printer) literal(v uint32, bits int, t Type, count int) {
 	small := int32(v) >= -16 && int32(v) <= 64
 	text := v
-	if f := p.in.Op.Format; bits == 16 && t != TypeF16 && (f == SOP1 || f == SOP2 || f == SOPC) {
-		bits = 32 // the scalar unit has no 16-bit integers
+	if f := p.in.Op.Format; bits == 16 && (f == SOP1 || t != TypeF16 && (f == SOP2 || f == SOPC)) {
+		bits, t = 32, TypeB32 // LLVM has 32-bit operands there
 	}
 	switch {
 	case bits == 64:
 		small = t != TypeF64 && v <= 64 || t == TypeF64 && v == 0
-	case bits == 16 && count <= 1:
-		text = v & 0xffff
-		switch t {
-		case TypeF16:
-			n := int16(v)
-			small = v>>16 == 0 && (n >= -16 && n <= 64 || inlineFloat(uint64(v), 0))
-		case TypeBF16:
-			n := int16(v)
-			small = v>>16 == 0 && (n >= -16 && n <= 64 || inlineFloat(uint64(v)<<16, 1))
-		default: // judged as 32 bits
-			if inlineFloat(uint64(v), 1) {
-				small, text = true, v
-			}
+	case bits == 16 && t == TypeBF16:
+		small = small || inlineFloat(uint64(v)<<16, 1)
+	case bits == 16 && (t == TypeFP8 || t == TypeBF8) && p.family == familyCDNA:
+		small = small || inlineFloat(uint64(v), 1)
+	case bits == 16 && t == TypeF16 && p.in.Op.Class == SALU:
+		small, text = false, v&0xffff // never marked
+	case bits == 16 && (t == TypeF16 || t == TypeFP8 || t == TypeBF8): // judged by the low half
+		n := int16(v)
+		small = n >= -16 && n <= 64 || inlineFloat(uint64(v&0xffff), 0)
+		if !small {
+			text &= 0xffff
+		}
+	case bits == 16: // judged as 32 bits
+		small = small || inlineFloat(uint64(v), 1)
+		if !small {
+			text &= 0xffff
 		}
 	case t == TypeF16 && count == 2:
 		small = small || inlineFloat(uint64(v), 0)
@@ -240,7 +246,7 @@ func (p *printer) bitsOf(a *Arg) int {
 // arg prints an operand without modifiers.
 func (p *printer) arg(a *Arg) {
 	bits := p.bitsOf(a)
-	n := (bits + 31) / 32
+	n := p.in.argRegs(p.in.Op, a, p.wave)
 	switch a.Kind {
 	case ArgNone:
 		p.str("off")
@@ -258,8 +264,28 @@ func (p *printer) arg(a *Arg) {
 	case ArgScalar:
 		p.sreg(a.Reg, n)
 	case ArgConst:
-		p.constant(a.Reg, bits/max(1, packed(a)))
+		if a.Field == FieldSrc2 && p.family != familyCDNA && a.Reg >= 240 && strings.HasPrefix(p.in.Op.Name, "v_align") {
+			p.hex(floatConst[a.Reg-240][0]) // v_alignbit, v_alignbyte: LLVM takes the shift for a 16-bit integer
+			return
+		}
+		if p.in.Op.Class == Matrix && p.family == familyRDNA3 {
+			bits = 64 // LLVM prints them as if C had 64-bit elements
+		} else {
+			bits /= packed(a)
+		}
+		p.constant(a.Reg, bits)
 	case ArgLiteral:
+		switch {
+		case p.in.Op.Has(FlagMix):
+			p.literal(p.in.Lit, 16, TypeF16, 1)
+			return
+		case a.Field == FieldSrc2 && p.in.Op.Class == Matrix && a.Type == TypeF16:
+			p.literal(p.in.Lit, 16, TypeF16, 1)
+			return
+		case a.Field == FieldSrc1 && p.family != familyCDNA && strings.HasPrefix(p.in.Op.Name, "v_cmp") && strings.Contains(p.in.Op.Name, "_class_f16"):
+			p.literal(p.in.Lit, 16, TypeF16, 1)
+			return
+		}
 		p.literal(p.in.Lit, bits, a.Type, int(a.Count))
 	case ArgImm:
 		p.hex(uint64(a.Imm))

@@ -72,10 +72,6 @@ func (in *Inst) imageSizes(o imageOp, nsa bool) (data, addr int) {
 	if o.gather {
 		data = 4
 	}
-	valid := true
-	if o.atomic {
-		valid = data <= 2 && !o.cmpswap || o.cmpswap && (data == 2 || data == 4)
-	}
 	if in.Flag(FieldD16) {
 		data = (data + 1) / 2
 	}
@@ -111,6 +107,9 @@ func (in *Inst) imageSizes(o imageOp, nsa bool) (data, addr int) {
 		}
 	}
 	addr, most, least = n+o.extra, most+o.extra, least+o.extra
+	if !nsa {
+		most = max(most, 4)
+	}
 	fields := 5
 	if in.Arch == RDNA4 {
 		fields = 4
@@ -123,14 +122,16 @@ func (in *Inst) imageSizes(o imageOp, nsa bool) (data, addr int) {
 		}
 		least = min(most, fields)
 	}
-	if addr > most || nsa && addr < 2 && in.Arch != RDNA4 || int(in.Field(FieldVdata))+data > 256 || last > 256 {
-		valid = false
+	smallest := 1
+	switch {
+	case strings.HasPrefix(in.Op.Name, "image_msaa"):
+		smallest = 4
+	case o.gather || o.cmpswap:
+		smallest = 2
 	}
-	if !valid {
-		data, addr = 1, least
-		if o.gather || o.cmpswap {
-			data = 2
-		}
+	if addr > most || nsa && addr < 2 && in.Arch != RDNA4 || o.atomic && (data < smallest || data > smallest*2+1) ||
+		int(in.Field(FieldVdata))+data > 256 && data != smallest || last > 256 && addr != least {
+		return smallest, least
 	}
 	return data, addr
 }

@@ -61,6 +61,7 @@ func (p *printer) thScope() {
 		}
 	}
 	p.str(scopeNames[scope])
+	p.opt(FieldNV, " nv")
 }
 
 func (p *printer) ds() {

@@ -28,19 +28,21 @@ func (p *printer) scalar() {
 			continue
 		}
 		p.arg(&a)
+		if name == "s_fmamk_f32" && a.Field == FieldSsrc0 {
+			p.next()
+			p.hex(uint64(in.Lit))
+		}
+		if name == "s_barrier_signal_isfirst" && a.Kind == ArgScalar && a.Reg == in.Arch.M0() {
+			p.byte(' ') // as LLVM prints it
+		}
 	}
 	switch {
 	case in.Op.Format == SOPK:
 		p.sopk(name)
-	case in.Op.Has(FlagLiteral):
-		p.fmaLiteral(name)
+	case name == "s_fmaak_f32":
+		p.next()
+		p.hex(uint64(in.Lit))
 	}
-}
-
-// fmaLiteral prints the literal of s_fmaak and s_fmamk, which the tables do not list as an operand.
-func (p *printer) fmaLiteral(name string) {
-	p.next()
-	p.hex(uint64(p.in.Lit))
 }
 
 func (p *printer) sopk(name string) {
@@ -213,7 +215,7 @@ func (p *printer) sopp(name string) {
 func (p *printer) decimal(name string) bool {
 	switch name {
 	case "s_nop", "s_setkill", "s_sethalt", "s_sleep", "s_trap", "s_setprio", "s_denorm_mode", "s_barrier_wait", "s_incperflevel",
-		"s_decperflevel", "s_set_inst_prefetch_distance", "s_clause", "s_icache_inv_prefetch", "s_setprio_inc_wg":
+		"s_decperflevel", "s_clause", "s_icache_inv_prefetch", "s_setprio_inc_wg":
 		return true
 	}
 	return false
@@ -264,7 +266,7 @@ var delayIDs = [12]string{
 var delaySkips = [6]string{"SAME", "NEXT", "SKIP_1", "SKIP_2", "SKIP_3", "SKIP_4"}
 
 func (p *printer) delay(imm uint32) {
-	if imm == 0 {
+	if imm&0x7ff == 0 {
 		p.str(" 0")
 		return
 	}

@@ -216,6 +216,33 @@ func (p *printer) vectorModifiers() {
 			p.num2(" fi:", in.Field(FieldOpSel)&1)
 			break
 		}
+		if op.Format == VINTERP {
+			p.opt(FieldClamp, " clamp")
+			if !strings.Contains(op.Name, "f16") {
+				break
+			}
+		}
+		if strings.HasPrefix(op.Name, "v_permlane16_b32") || strings.HasPrefix(op.Name, "v_permlanex16_b32") || strings.Contains(op.Name, "16_var_b32") {
+			if v := in.Field(FieldOpSel) & 3; v != 0 {
+				p.bitList(" op_sel:[", v, 2) // fetch inactive lanes, bound control
+			}
+			break
+		}
+		if op.Name == "v_fmac_f16_e64" {
+			if in.Form >= DPP16 && p.family == familyRDNA4 {
+				break
+			}
+			n = 3 // the destination counts as a source
+		}
+		if p.family == familyRDNA4 && (strings.HasPrefix(op.Name, "v_cvt_f32_fp8") || strings.HasPrefix(op.Name, "v_cvt_f32_bf8")) {
+			v := in.Field(FieldOpSel) // bit 1 is the low one
+			p.num2(" byte_sel:", v>>1&1|v&1<<1)
+			break
+		}
+		if p.family == familyRDNA4 && (strings.HasPrefix(op.Name, "v_cvt_sr_fp8") || strings.HasPrefix(op.Name, "v_cvt_sr_bf8")) {
+			p.num2(" byte_sel:", in.Field(FieldOpSel)>>2)
+			break
+		}
 		if op.Name == "v_cvt_pk_bf16_f32" || op.Name == "v_cvt_pk_f16_f32" {
 			break
 		}
@@ -226,6 +253,10 @@ func (p *printer) vectorModifiers() {
 			n = 3 // LLVM counts an absent third source
 		}
 		if v := in.Field(FieldOpSel); v != 0 {
+			if strings.HasPrefix(op.Name, "v_cmp") && (op.Writes&RegEXEC != 0 || p.family != familyRDNA3 || in.Form >= DPP16) {
+				p.bitList(" op_sel:[", v, n) // no half to write
+				break
+			}
 			bits := v & (1<<n - 1)
 			bits |= v >> 3 << n
 			p.bitList(" op_sel:[", bits, n+1)
@@ -238,6 +269,10 @@ func (p *printer) vectorModifiers() {
 			return
 		}
 		dot := strings.HasPrefix(op.Name, "v_dot4") || strings.HasPrefix(op.Name, "v_dot8") // no halves to select
+		if op.Has(FlagSWMMAC) {
+			p.num2(" index_key:", in.Field(FieldOpSel)&3)
+			dot = true
+		}
 		if v := in.Field(FieldOpSel) & (1<<n - 1); v != 0 && !dot {
 			p.bitList(" op_sel:[", v, n)
 		}
@@ -258,7 +293,9 @@ func (p *printer) vectorModifiers() {
 			}
 		}
 	}
-	p.opt(FieldClamp, " clamp")
+	if op.Format != VINTERP {
+		p.opt(FieldClamp, " clamp")
+	}
 	if !strings.HasPrefix(op.Name, "v_bitop3") {
 		p.str(omodNames[in.Field(FieldOmod)])
 	}

@@ -75,10 +75,17 @@ func older(s string) string {
 	if strings.HasPrefix(s, "v_dot4") || strings.HasPrefix(s, "v_dot8") {
 		s = dotHalves.ReplaceAllString(s, "")
 	}
+	if strings.Contains(s, "_dpp") {
+		s = strings.ReplaceAll(sextDPP.ReplaceAllString(s, "$1"), "-", "")
+	}
+	s = strings.ReplaceAll(s, "TH_STORE_RT_WB", "TH_STORE_WB")
 	return newSpellings.ReplaceAllString(s, "$1$3")
 }
 
 var newSpellings = regexp.MustCompile(`(\bv\d+)(\.[lh])\b|(HW_REG_)WAVE_|lit\((?:0x[0-9a-f]+)\)`)
+
+// LLVM 19 takes the neg bits of integer operands in VOP3 DPP for sign extension, 22 ignores them.
+var sextDPP = regexp.MustCompile(`sext\((\w+)\)`)
 
 var dotHalves = regexp.MustCompile(` op_sel(_hi)?:\[[01,]+\]`)
 

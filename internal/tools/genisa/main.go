@@ -97,7 +97,7 @@ var skipField = map[string]bool{
 var kindName = map[string]string{
 	"VGPR": "KindVGPR", "VGPR_OR_ACCVGPR": "KindAV", "ACCVGPR": "KindAcc", "SREG": "KindSGPR", "SREG_NOVCC": "KindSGPR",
 	"SDST": "KindSGPR", "SDST_NULL": "KindSGPR", "SREG_M0": "KindSGPR", "SREG_M0_INL": "KindSSrc", "SSRC": "KindSSrc",
-	"SSRC_NOLIT": "KindSSrc", "SSRC_LANESEL": "KindSSrc", "SSRC_BARRIER_ID": "KindSSrc", "SRC": "KindSrc",
+	"SSRC_NOLIT": "KindSSrc", "SSRC_LANESEL": "KindSSrc", "SSRC_BARRIER_ID": "KindSSrc", "SREG_LITERAL": "KindSSrc", "SRC": "KindSrc",
 	"SRC_NOLIT": "KindSrc", "SRC_SIMPLE": "KindSrc", "SRC_NOLDS": "KindSrc", "SRC_VGPR": "KindSrcV", "VGPR_OR_LDS": "KindSrcV",
 	"SRC_VGPR_OR_INLINE": "KindSrcVI", "SRC_VGPR_OR_ACCVGPR": "KindSrcAV", "SRC_VGPR_OR_ACCVGPR_OR_CONST": "KindSrcAVI",
 	"SRC_ACCVGPR": "KindSrcAcc", "SMEM_OFFSET": "KindSoff", "SMEM_OFFSET_NOK": "KindSoff",
@@ -381,7 +381,7 @@ func (g *gen) operands(row map[string]string, format string) (first, count int) 
 		switch {
 		case kind == "":
 			kind = "KindImm"
-		case kind == "KindVGPR" && (format == "VOP3" || format == "VOP3SD" || format == "VOP3P") && strings.HasPrefix(p[0], "src"):
+		case kind == "KindVGPR" && (format == "VOP3" || format == "VOP3SD" || format == "VOP3P" || format == "VINTERP") && strings.HasPrefix(p[0], "src"):
 			kind = "KindSrc" // LLVM takes any source there
 		}
 		typ, count := elem(row, p[4], bits)
