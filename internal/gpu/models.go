@@ -52,8 +52,11 @@ func Models() []*GPU {
 }
 
 // Lookup finds a model by target ("gfx1100" is the Radeon RX 7900 XTX) or by marketing name, in any case, with or without the brand:
-// "Radeon RX 7900 XT", "rx-7900-xt", "mi300x". The GPU is the caller's own.
+// "Radeon RX 7900 XT", "rx-7900-xt", "mi300x", "gfx942:sramecc+:xnack-". The GPU is the caller's own.
 func Lookup(name string) (*GPU, error) {
+	if target, _, ok := strings.Cut(name, ":"); ok && FamilyOf(target) != Unknown {
+		name = target // a code object's target with features
+	}
 	want := plain(name)
 	var near []string
 	for i := range models() {

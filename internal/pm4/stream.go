@@ -58,7 +58,7 @@ func (c Compare) Holds(value, mask, ref uint64) bool {
 	return false
 }
 
-// PollInterval is what WAIT_REG_MEM packets state between two looks, in CP clocks times 16; Linux uses 4 as well.
+// PollInterval is the pause between two looks that WAIT_REG_MEM packets state; Mesa and tinygrad use the same.
 const PollInterval = 4
 
 // Selectors of COPY_DATA and WRITE_DATA. MemL2 is memory through the L2, PerfReg a register reached as performance counters are
@@ -140,7 +140,7 @@ const (
 	gcrAgent    = 0x3f0
 	gcrSystem   = 0xc3f1
 
-	acquirePollInterval = 10 // gfx9's; what ROCr and tinygrad write
+	acquirePollInterval = 10 // gfx9's; what Linux and tinygrad write
 )
 
 // AcquireMem makes what others wrote, in the scope, visible to the packets and waves that follow. The whole address space is
@@ -173,9 +173,9 @@ const (
 	ReleaseClock // the GPU's clock, 64 bits
 )
 
-// Bits of RELEASE_MEM's second dword: the event CACHE_FLUSH_AND_INV_TS with end-of-pipe index; on gfx9 TC_WB and TC_NC (what the
-// golden programs and Linux's compute fences write back); from gfx10 on GLM_WB and GLM_INV (gfx11 alone has them), GL2_WB and the
-// sequence "forward" for System, nothing for Agent (the L2 is the agent's point of coherence).
+// Bits of RELEASE_MEM's second dword: the event CACHE_FLUSH_AND_INV_TS with end-of-pipe index; on gfx9 TC_WB and TC_NC, which write
+// back what other devices would not see; from gfx10 on, for System, GL2_WB in forward sequence and on gfx11 GLM_WB and GLM_INV (gfx12 has
+// no metadata cache), for Agent nothing, as the L2 is where its parts meet.
 const (
 	releaseEvent  = 0x14 | 5<<8
 	releaseGfx9   = 1<<15 | 1<<19

@@ -216,8 +216,8 @@ func WithWaveTypes(stages ...string) Option {
 	}
 }
 
-// WithCounters puts samples of SQ counters into the trace (GFX9 only): the events, one sample every 2^rate times 32 cycles as the register
-// counts, of the units in the mask of each array. Stop needs the option too.
+// WithCounters puts samples of SQ counters into the trace (GFX9 only): the events, of the units in the mask of each array. rate is
+// SQ_PERFCOUNTER_CTRL's CNTR_RATE; no source says how long its step is. Stop needs the option too.
 func WithCounters(events []uint32, rate int, units uint32) Option {
 	return func(o *options) error {
 		if o.g.Family != gpu.GFX9 {
