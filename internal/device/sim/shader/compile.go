@@ -90,7 +90,13 @@ type compiler struct {
 	u    uop
 	x    ext
 	srcs int
-	acc  bool
+	args [3]isa.Arg // of the sources
+}
+
+// constArg is source i's argument if it is an inline float constant.
+func (c *compiler) constArg(i int) (isa.Arg, bool) {
+	a := c.args[i]
+	return a, a.Kind == isa.ArgConst && a.Reg >= 240
 }
 
 // compile never fails: what cannot run becomes an operation that faults.
@@ -104,7 +110,7 @@ func (p *Program) compile(pi *ProgInst) uop {
 	case isa.SMEM:
 		c.smem()
 		pi.Mem = c.x.mem != nil
-	case isa.VOP1, isa.VOP2, isa.VOPC, isa.VOP3, isa.VOP3SD, isa.VOP3P, isa.VOP3PX:
+	case isa.VOP1, isa.VOP2, isa.VOPC, isa.VOP3, isa.VOP3SD, isa.VOP3P, isa.VOP3PX, isa.VINTERP:
 		c.valu(pi.Inst.Op, false)
 	case isa.VOPD:
 		c.vopd()
@@ -257,7 +263,11 @@ func (c *compiler) valu(op *isa.Op, y bool) {
 	for _, f := range [...]isa.Field{isa.FieldSrc0, isa.FieldSrcX0, isa.FieldSrcY0, isa.FieldSrc1, isa.FieldSrcX1, isa.FieldSrcY1, isa.FieldSrc2} {
 		for i := range n {
 			if a := get(i); a.Field == f && si < 3 {
+				if raw := c.in.Field(f); f == isa.FieldSrc1 && a.Kind == isa.ArgVGPR && (op.Format == isa.VOP3 || op.Format == isa.VOP3SD || op.Format == isa.VINTERP) && raw < 256 {
+					a = scalarArg(c.p.arch, a, raw)
+				}
 				c.source(si, a)
+				c.args[si] = a
 				si++
 			}
 		}
@@ -438,4 +448,18 @@ func runIllegal(w *wave, u *uop) {
 func runJoin(w *wave, u *uop) {
 	w.leave(int(u.index), false)
 	w.first, w.ip = int(u.target), int(u.target)
+}
+
+// scalarArg reads a source code below 256 of a field whose table row names VGPRs only, as subrev's does.
+func scalarArg(arch isa.Arch, a isa.Arg, code uint32) isa.Arg {
+	a.Reg = uint16(code)
+	switch {
+	case code == isa.SrcLiteral:
+		a.Kind = isa.ArgLiteral
+	case code >= 128 && code < isa.SrcSharedBase || code >= 240 && code <= 248:
+		a.Kind = isa.ArgConst
+	default:
+		a.Kind = isa.ArgScalar
+	}
+	return a
 }

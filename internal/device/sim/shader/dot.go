@@ -23,12 +23,16 @@ func (c *compiler) dot(name string) bool {
 			}
 		}
 	}
+	for i, o := range []*opnd{&c.u.a, &c.u.b} { // a float constant stands in the low half, with the elements' pattern
+		if a, ok := c.constArg(i); ok && o.kind == fromK && strings.Contains(base, "f16") {
+			c.constant(i, isa.ConstBits(a.Reg, a.Type, 16)&0xffff)
+		}
+	}
 	neg := [2][2]bool{}
 	if vop3p {
 		neg = [2][2]bool{{negA, c.x.src[0].negHi}, {negB, c.x.src[1].negHi}}
-	} else {
-		neg = [2][2]bool{{negA, negA}, {negB, negB}}
-	}
+		c.x.src[0].neg, c.x.src[1].neg = false, false
+	} // VOP3 forms negate the whole register, so the high half only
 	halves := func(i int, v uint32) (uint32, uint32) {
 		x, y := v>>sel[i][0]&0xffff, v>>sel[i][1]&0xffff
 		if neg[i][0] {
@@ -39,7 +43,6 @@ func (c *compiler) dot(name string) bool {
 		}
 		return x, y
 	}
-	c.x.src[0].neg, c.x.src[1].neg = false, false
 	clamp := in.Op.Format != isa.VOPD && in.Flag(isa.FieldClamp)
 	sat := func(v int64, sgn bool) uint32 {
 		if clamp {
@@ -151,17 +154,19 @@ func (c *compiler) dot(name string) bool {
 	default:
 		return false
 	}
-	if vop3p && strings.Contains(base, "_i32_i16") || vop3p && strings.Contains(base, "_u32_u16") {
-		inner := f
-		f = func(m *mode, a, b, d uint32) uint32 {
-			a0, a1 := a>>sel[0][0]&0xffff, a>>sel[0][1]&0xffff
-			b0, b1 := b>>sel[1][0]&0xffff, b>>sel[1][1]&0xffff
-			return inner(m, a0|a1<<16, b0|b1<<16, d)
+	if vop3p {
+		// op_sel arranges the halves of all three registers, whatever they hold.
+		third := [2]uint{16 * uint(b2u(c.x.src[2].opSel)), 16 * uint(b2u(c.x.src[2].opSelHi))}
+		all := [3][2]uint{sel[0], sel[1], third}
+		if all != [3][2]uint{{0, 16}, {0, 16}, {0, 16}} {
+			sel[0], sel[1] = [2]uint{0, 16}, [2]uint{0, 16}
+			inner := f
+			pick := func(i int, v uint32) uint32 { return v>>all[i][0]&0xffff | v>>all[i][1]<<16 }
+			f = func(m *mode, a, b, d uint32) uint32 { return inner(m, pick(0, a), pick(1, b), pick(2, d)) }
 		}
-	}
-	for i := range 3 {
-		c.x.src[i].half = c.x.src[i].half && c.x.src[i].bits == 16
-		c.x.src[i].plain = c.x.src[i].plain || i < 2 && !c.x.src[i].abs && c.x.src[i].sel == 6 && !c.x.src[i].half
+		for i := range 2 {
+			c.x.src[i].plain = !c.x.src[i].abs
+		}
 	}
 	c.x.def = &vdef{n: 3, m3: f, flush: strings.Contains(base, "_f32_") || strings.Contains(base, "_f16_")}
 	if acc {

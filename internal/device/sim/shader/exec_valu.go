@@ -309,6 +309,7 @@ func (w *wave) finish(u *uop, t *vreg, mask uint64) {
 	w.store(u, t, mask)
 }
 
+// finishF32 and its like: the output modifier works only where results are flushed and IEEE mode is off.
 func (w *wave) finishF32(u *uop, t *vreg) {
 	x := &u.x.dst
 	if u.x.def != nil && u.x.def.flush && w.m.out32 {
@@ -316,7 +317,7 @@ func (w *wave) finishF32(u *uop, t *vreg) {
 			t[l] = flush32(t[l])
 		}
 	}
-	if x.omod != 0 {
+	if x.omod != 0 && w.m.out32 && !w.m.ieee {
 		f := [4]float32{1, 2, 4, 0.5}[x.omod]
 		for l := range t {
 			t[l] = u32(f32(t[l]) * f)
@@ -384,7 +385,7 @@ func (w *wave) finishF16(u *uop, t *vreg) {
 			t[l] = flush16(t[l])
 		}
 	}
-	if x.omod != 0 {
+	if x.omod != 0 && w.m.out64 && !w.m.ieee {
 		f := [4]float32{1, 2, 4, 0.5}[x.omod]
 		for l := range t {
 			t[l] = f2h(h2f(t[l]) * f)
@@ -503,7 +504,7 @@ func (w *wave) finishWide(u *uop, t *[64]uint64, mask uint64) {
 			if u.x.def != nil && u.x.def.flush && w.m.out64 {
 				t[l] = flush64(t[l])
 			}
-			if x.omod != 0 {
+			if x.omod != 0 && w.m.out64 && !w.m.ieee {
 				t[l] = u64(f64(t[l]) * [4]float64{1, 2, 4, 0.5}[x.omod])
 			}
 			if x.clamp {

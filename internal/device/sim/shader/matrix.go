@@ -1,8 +1,523 @@
 package shader
 
+import (
+	"strconv"
+	"strings"
+
+	"github.com/rigprof/rigprof/internal/isa"
+)
+
+// Matrix instructions: D = A*B + C for small matrices spread over a wave's lanes and registers. A lane holds
+// some consecutive elements of a row of A (column of B); which, and where results go, differs by family.
+//
+// Sums are formed in float32 with one rounding per product, in order of k. Hardware's order and intermediate
+// precision are not documented; where all partial sums are exact the results are the same.
+
 // matrix is a compiled matrix instruction.
-type matrix struct{}
+type matrix struct {
+	m, n, k    int
+	blocks     int
+	a, b       elem
+	ea, eb     int  // elements of a lane
+	out        elem // of C and D
+	layout     uint8
+	sparse     bool
+	cbsz, abid int
+	blgp       int
+	scaled     bool
+	scaleA     opnd
+	scaleB     opnd
+	selA, selB int // byte of the scale registers
+	sat        bool
+	w          int // lanes
+}
 
-func (c *compiler) matrix(name string) {}
+// Layouts.
+const (
+	layoutMFMA  = iota
+	layoutWMMA3 // RDNA3: A and B are repeated in lanes 16 and up
+	layoutWMMA4 // RDNA4: lanes hold parts of K
+)
 
-func (c *compiler) specialCvt(name string) bool { return false }
+// elem is the type of a matrix element.
+type elem struct {
+	bits   uint
+	f      *format // floats that are neither float32, float16, bfloat16 nor float64
+	kind   uint8
+	signed bool
+}
+
+const (
+	elemInt = iota
+	elemF32
+	elemF16
+	elemBF16
+	elemF64
+	elemSmall
+)
+
+func (c *compiler) elemOf(name string) (elem, bool) {
+	fp8, bf8 := &fp8ocp, &bf8ocp
+	if c.p.arch == isa.CDNA3 {
+		fp8, bf8 = &fp8fnuz, &bf8fnuz
+	}
+	switch name {
+	case "f32", "xf32":
+		return elem{bits: 32, kind: elemF32}, true
+	case "f64":
+		return elem{bits: 64, kind: elemF64}, true
+	case "f16":
+		return elem{bits: 16, kind: elemF16}, true
+	case "bf16":
+		return elem{bits: 16, kind: elemBF16}, true
+	case "fp8":
+		return elem{bits: 8, kind: elemSmall, f: fp8}, true
+	case "bf8":
+		return elem{bits: 8, kind: elemSmall, f: bf8}, true
+	case "i8":
+		return elem{bits: 8, signed: true}, true
+	case "iu8":
+		return elem{bits: 8}, true
+	case "iu4":
+		return elem{bits: 4}, true
+	case "i32":
+		return elem{bits: 32, signed: true}, true
+	}
+	return elem{}, false
+}
+
+// f8f6f4 are the formats that cbsz and blgp choose, and the registers each takes.
+var f8f6f4 = [...]struct {
+	f    *format
+	bits uint
+}{{&fp8ocp, 8}, {&bf8ocp, 8}, {&fp6f, 6}, {&bf6f, 6}, {&fp4f, 4}}
+
+// matrix compiles v_mfma_*, v_smfmac_*, v_wmma_* and v_swmmac_*.
+func (c *compiler) matrix(name string) {
+	in := c.in
+	part := strings.Split(strings.Replace(name, "_1k", "", 1), "_")
+	m := &matrix{w: c.p.wave, sparse: strings.HasPrefix(name, "v_smfmac") || strings.HasPrefix(name, "v_swmmac")}
+	part = part[2:]
+	if part[0] == "scale" {
+		part = part[1:]
+		m.scaled = true
+	}
+	ok := false
+	if m.out, ok = c.elemOf(part[0]); !ok || len(part) < 2 {
+		return
+	}
+	// The shape may carry the type of A and B: 32x32x4f16.
+	dims := strings.SplitN(part[1], "x", 3)
+	if len(dims) != 3 {
+		return
+	}
+	k := dims[2]
+	types := part[2:]
+	if i := strings.IndexFunc(k, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
+		types = append([]string{k[i:]}, types...)
+		k = k[:i]
+	}
+	m.m, _ = strconv.Atoi(dims[0])
+	m.n, _ = strconv.Atoi(dims[1])
+	m.k, _ = strconv.Atoi(k)
+	if len(types) > 0 && strings.HasSuffix(types[0], "b") {
+		types = types[1:] // number of blocks, which the shape tells too
+	}
+	if len(types) == 0 {
+		return
+	}
+	mfma := in.Op.Format == isa.VOP3PX || in.Op.Has(isa.FlagMFMA) || in.Op.Has(isa.FlagSMFMAC)
+	if types[0] == "f8f6f4" {
+		fa, fb := int(in.Field(isa.FieldCbsz)), int(in.Field(isa.FieldBlgp))
+		if fa >= len(f8f6f4) || fb >= len(f8f6f4) {
+			return
+		}
+		m.a = elem{bits: f8f6f4[fa].bits, kind: elemSmall, f: f8f6f4[fa].f}
+		m.b = elem{bits: f8f6f4[fb].bits, kind: elemSmall, f: f8f6f4[fb].f}
+		m.ea, m.eb = 32, 32
+	} else {
+		tb := types[len(types)-1]
+		var okB bool
+		m.a, ok = c.elemOf(types[0])
+		m.b, okB = c.elemOf(tb)
+		if !ok || !okB {
+			return
+		}
+		m.ea, m.eb = int(uint(c.x.src[0].bits)/m.a.bits), int(uint(c.x.src[1].bits)/m.b.bits)
+		if mfma {
+			m.cbsz, m.abid, m.blgp = int(in.Field(isa.FieldCbsz)), int(in.Field(isa.FieldAbid)), int(in.Field(isa.FieldBlgp))
+		}
+	}
+	if m.scaled {
+		m.scaleOperands(c)
+	}
+	c.x.mat = m
+	c.u.run = runMatrix
+	switch {
+	case mfma:
+		m.layout = layoutMFMA
+		k := m.k
+		if m.sparse {
+			k /= 2
+		}
+		if m.ea == 0 || m.m*k/m.ea == 0 {
+			c.u.run = nil
+			return
+		}
+		m.blocks = max(64/(m.m*k/m.ea), 1)
+		m.sat = false
+	case c.p.arch == isa.RDNA4:
+		m.layout, m.blocks = layoutWMMA4, 1
+	default:
+		m.layout, m.blocks = layoutWMMA3, 1
+	}
+	if !mfma {
+		m.ea, m.eb = 0, 0
+		if m.a.kind == elemInt {
+			m.a.signed, m.b.signed = c.x.src[0].neg, c.x.src[1].neg
+			c.x.src[0].neg, c.x.src[1].neg = false, false
+			m.sat = in.Flag(isa.FieldClamp)
+		}
+	}
+	if m.layout == layoutWMMA3 && m.sparse {
+		c.u.run = nil
+	}
+}
+
+func (m *matrix) scaleOperands(c *compiler) {
+	for i := range c.in.NumArgs() {
+		a := c.in.Arg(i)
+		var o *opnd
+		switch a.Field {
+		case isa.FieldScaleSrc0:
+			o = &m.scaleA
+		case isa.FieldScaleSrc1:
+			o = &m.scaleB
+		default:
+			continue
+		}
+		switch a.Kind {
+		case isa.ArgVGPR, isa.ArgAGPR:
+			*o = opnd{kind: fromV, reg: regOf(&a)}
+		case isa.ArgScalar:
+			*o = opnd{kind: fromS, reg: a.Reg}
+		case isa.ArgConst:
+			*o = opnd{kind: fromK, k: c.p.konst(uint32(isa.ConstBits(a.Reg, isa.TypeB32, 32)))}
+		}
+	}
+	// The byte: low bits in op_sel, high bits in op_sel_hi.
+	sel, hi := c.in.Field(isa.FieldOpSel), c.in.Field(isa.FieldOpSelHi)
+	m.selA = int(sel&1 | hi&1<<1)
+	m.selB = int(sel>>1&1 | hi>>1&1<<1)
+}
+
+// bitsAt takes an element from a lane's consecutive registers.
+func bitsAt(v []vreg, l int, pos, width uint) uint64 {
+	r := pos / 32
+	x := uint64(v[r][l])
+	if pos%32+width > 32 {
+		x |= uint64(v[r+1][l]) << 32
+	}
+	if width == 64 {
+		return uint64(v[r][l]) | uint64(v[r+1][l])<<32
+	}
+	return x >> (pos % 32) & (1<<width - 1)
+}
+
+func (e *elem) float(x uint64) float64 {
+	switch e.kind {
+	case elemF32:
+		return float64(f32(uint32(x)))
+	case elemF16:
+		return float64(h2f(uint32(x)))
+	case elemBF16:
+		return float64(bf2f(uint32(x)))
+	case elemF64:
+		return f64(x)
+	case elemSmall:
+		return e.f.value(x)
+	}
+	if e.signed {
+		return float64(sext64(x, e.bits))
+	}
+	return float64(x)
+}
+
+// mats are the operands of one block, row-major: a is m*k, b is n*k.
+type mats struct{ a, b []float64 }
+
+func runMatrix(w *wave, u *uop) {
+	m := u.x.mat
+	if m.out.kind == elemInt || m.a.kind == elemInt {
+		w.runMatrixBlocks(u, m, func(acc float64, a, b []float64) float64 {
+			s := int64(acc)
+			for i := range a {
+				s += int64(a[i]) * int64(b[i])
+			}
+			if m.sat {
+				return float64(clampInt(s, -1<<31, 1<<31-1))
+			}
+			return float64(int32(s))
+		})
+		return
+	}
+	if m.out.kind == elemF64 {
+		w.runMatrixBlocks(u, m, func(acc float64, a, b []float64) float64 {
+			for i := range a {
+				acc = fma64(a[i], b[i], acc, roundEven)
+			}
+			return acc
+		})
+		return
+	}
+	w.runMatrixBlocks(u, m, func(acc float64, a, b []float64) float64 {
+		s := float32(acc)
+		for i := range a {
+			p := a[i] * b[i] // exact but for products of two float32
+			t := p + float64(s)
+			tb := u64(t)
+			if tb&0x1fffffff != 0x10000000 && tb<<1 >= 897<<53 {
+				s = float32(t)
+			} else {
+				s = fma32Slow(p, float64(s), t)
+			}
+		}
+		return float64(s)
+	})
+}
+
+func (w *wave) runMatrixBlocks(u *uop, m *matrix, dot func(acc float64, a, b []float64) float64) {
+	x := &u.x.dst
+	ops := make([]mats, m.blocks)
+	for i := range ops {
+		ops[i] = mats{make([]float64, m.m*m.k), make([]float64, m.n*m.k)}
+	}
+	w.gather(u, m, ops, true)
+	w.gather(u, m, ops, false)
+	// All of C is read before D is written.
+	words := int(x.bits+31) / 32
+	out := make([]vreg, words)
+	var konst float64
+	cv := w.v[u.c.reg:]
+	if m.sparse {
+		cv = w.v[u.d:]
+	} else if u.c.kind == fromK {
+		konst = m.out.float(u.x.kv[2])
+		if m.out.kind == elemInt {
+			konst = float64(int32(u.x.kv[2]))
+		}
+	}
+	half := x.opSel>>2&1 != 0 // RDNA3: 16-bit results in the high halves
+	cneg, cabs := u.x.src[2].neg, u.x.src[2].negHi
+	per := 1
+	if m.out.bits == 16 && m.layout == layoutWMMA4 {
+		per = 2
+	}
+	regs := words * 32 / int(max(m.out.bits, 32)) * per
+	for l := range m.w {
+		for r := range regs {
+			block, row, col := m.place(l, r)
+			var c float64
+			switch {
+			case u.c.kind == fromK && !m.sparse:
+				c = konst
+			case m.out.bits == 64:
+				c = f64(bitsAt(cv, l, uint(r)*64, 64))
+			case m.out.bits == 16 && per == 2:
+				c = m.out.float(bitsAt(cv, l, uint(r)*16, 16))
+			case m.out.bits == 16:
+				c = m.out.float(uint64(cv[r][l] >> (16 * b2u(half)) & 0xffff))
+			default:
+				v := uint64(cv[r][l])
+				c = m.out.float(v)
+				if m.out.kind == elemInt {
+					c = float64(int32(v))
+				}
+			}
+			if cabs && m.layout != layoutMFMA && c < 0 {
+				c = -c
+			}
+			if cneg && m.out.kind != elemInt {
+				c = -c
+			}
+			o := &ops[block]
+			v := dot(c, o.a[row*m.k:(row+1)*m.k], o.b[col*m.k:(col+1)*m.k])
+			switch {
+			case m.out.bits == 64:
+				b := u64(v)
+				out[2*r][l], out[2*r+1][l] = uint32(b), uint32(b>>32)
+			case m.out.kind == elemInt:
+				out[r][l] = uint32(int64(v))
+			case m.out.kind == elemF32:
+				out[r][l] = u32(float32(v))
+			default:
+				b := f2h(float32(v))
+				if m.out.kind == elemBF16 {
+					b = f2bf(float32(v))
+				}
+				if per == 2 {
+					out[r/2][l] |= b << (16 * (r & 1))
+				} else {
+					old := w.v[int(u.d)+r][l]
+					if half {
+						out[r][l] = old&0xffff | b<<16
+					} else {
+						out[r][l] = old&0xffff0000 | b
+					}
+				}
+			}
+		}
+	}
+	for r := range out { // matrix instructions ignore EXEC
+		w.put(&w.v[int(u.d)+r], &out[r], w.full)
+	}
+}
+
+// place tells which element of C and D register r of lane l holds.
+func (m *matrix) place(l, r int) (block, row, col int) {
+	switch m.layout {
+	case layoutWMMA3:
+		return 0, r*(m.w/16) + l/16, l % 16
+	case layoutWMMA4:
+		return 0, r + 256/m.w*(l/16), l % 16
+	}
+	switch {
+	case m.out.kind == elemF64 && m.m == 4:
+		return l / 4 % 4, l / 16, l % 4
+	case m.out.kind == elemF64:
+		return 0, 4*r + l/16, l % 16
+	case m.m == 32:
+		q := r % 16
+		return r / 16, 8*(q/4) + 4*(l/32) + q%4, l % 32
+	case m.m == 16:
+		return r / 4, 4*(l/16) + r%4, l % 16
+	}
+	return l / 4, r, l % 4
+}
+
+// gather fills A (or B) of all blocks.
+func (w *wave) gather(u *uop, m *matrix, ops []mats, isA bool) {
+	o, e, per, dim, src := &u.a, &m.a, m.ea, m.m, 0
+	if !isA {
+		o, e, per, dim, src = &u.b, &m.b, m.eb, m.n, 1
+	}
+	if o.kind != fromV {
+		return // constants are not allowed here
+	}
+	v := w.v[o.reg:]
+	sm := &u.x.src[src]
+	sparse := isA && m.sparse
+	for l := range m.w {
+		lane := l
+		if !isA && m.layout == layoutMFMA && m.blgp != 0 && m.out.kind != elemF64 && e.kind != elemSmall {
+			lane = blgpLane(m.blgp, l)
+		}
+		var block, row, first, n int
+		switch m.layout {
+		case layoutWMMA3:
+			if l >= 16 {
+				return
+			}
+			row, first, n = l, 0, m.k
+		case layoutWMMA4:
+			groups := m.w / 16
+			n = m.k / groups
+			row, first = l%16, l/16*n
+			if sparse {
+				n /= 2
+			}
+		default:
+			n = per
+			span := n
+			if sparse {
+				span *= 2
+			}
+			switch {
+			case e.kind == elemF64 && dim == 4:
+				row, block, first = l%4, l/4%4, l/16
+			default:
+				groups := 64 / (dim * m.blocks) // lanes that share a row of a block
+				row = l % dim
+				block, first = l/dim/groups, l/dim%groups*span
+			}
+		}
+		scale := 1.0
+		if m.scaled {
+			so, sel := &m.scaleA, m.selA
+			if !isA {
+				so, sel = &m.scaleB, m.selB
+			}
+			var t vreg
+			scale = e8m0(w.lanes(so, &t)[l] >> (8 * sel) & 255)
+		}
+		var index uint32
+		if sparse {
+			index = w.sparseIndex(u, m, l, n)
+		}
+		for i := range n {
+			x := e.float(bitsAt(v, lane, uint(i)*e.bits, e.bits)) * scale
+			if e.bits == 16 && m.layout != layoutMFMA {
+				if i&1 == 0 && sm.neg || i&1 == 1 && sm.negHi {
+					x = -x
+				}
+			}
+			if m.out.kind == elemF64 && m.blgp>>src&1 != 0 {
+				x = -x
+			}
+			k := first + i
+			if sparse { // two of each four
+				k = first + i/2*4 + int(index>>(2*i)&3)
+			}
+			if isA {
+				ops[block].a[row*m.k+k] = x
+			} else {
+				ops[block].b[row*m.k+k] = x
+			}
+		}
+	}
+	if isA && m.cbsz != 0 && m.blocks > 1 && !m.sparse {
+		// Groups of 2^cbsz blocks use the A of one of them.
+		size := 1 << m.cbsz
+		for b := range ops {
+			if from := b&^(size-1) + m.abid%size; from < len(ops) && from != b {
+				copy(ops[b].a, ops[from].a)
+			}
+		}
+	}
+}
+
+// sparseIndex are the positions of a lane's elements, two bits each.
+func (w *wave) sparseIndex(u *uop, m *matrix, l, n int) uint32 {
+	v := w.v[u.c.reg][l]
+	if m.layout == layoutMFMA {
+		if m.cbsz != 0 {
+			return v
+		}
+		return v >> (2 * n * (m.abid % max(16/n, 1)))
+	}
+	if 2*n <= 16 { // op_sel chooses the part that holds this instruction's indices
+		return v >> (2 * n * int(u.x.dst.opSel&1|u.x.dst.opSel>>1&1<<1) % 32)
+	}
+	return v
+}
+
+// e8m0 is a scale: a power of two, 255 is NaN.
+func e8m0(b uint32) float64 {
+	if b == 255 {
+		return f64(0x7ff8 << 48)
+	}
+	return f64(uint64(b+1023-127) << 52)
+}
+
+// blgpLane is the lane whose B lane l uses.
+func blgpLane(p, l int) int {
+	switch p {
+	case 1:
+		return l & 31
+	case 2:
+		return l | 32
+	case 3:
+		return (l + 16) & 63
+	}
+	return l&15 | (p-4)<<4
+}

@@ -296,3 +296,5 @@ func runFmaMix(w *wave, u *uop) {
 	}
 	w.put(d, t, mask)
 }
+
+func (c *compiler) specialCvt(name string) bool { return false }

@@ -344,7 +344,6 @@ func init() {
 		w.scc = b2u(r != int64(int32(r)))
 		return uint64(uint32(r))
 	})
-	sdefs["s_add_i32"], sdefs["s_addk_i32"] = sdefs["s_add_co_i32"], sdefs["s_add_co_i32"]
 	pure("s_mul_i32", sccKept, func(a, b uint64) uint64 { return uint64(uint32(a * b)) })
 	pure("s_mul_hi_u32", sccKept, func(a, b uint64) uint64 { return a * b >> 32 })
 	pure("s_mul_hi_i32", sccKept, func(a, b uint64) uint64 { return uint64(uint32(int64(int32(a)) * int64(int32(b)) >> 32)) })

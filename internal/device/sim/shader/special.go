@@ -65,6 +65,8 @@ func (c *compiler) special(name string) bool {
 		c.fmaMix(name)
 	case strings.HasPrefix(name, "v_wmma") || strings.HasPrefix(name, "v_swmmac") || strings.HasPrefix(name, "v_mfma") || strings.HasPrefix(name, "v_smfmac"):
 		c.matrix(name)
+	case strings.HasPrefix(name, "v_interp_"):
+		c.u.run = runInterp
 	case strings.HasPrefix(name, "v_s_"):
 		d := vdefs["v_"+name[4:]]
 		if d == nil {
@@ -491,7 +493,7 @@ func runBitop3(w *wave, u *uop) {
 
 // runDivScale prepares a division for the reciprocal steps: a is what is scaled, b the denominator, c the numerator.
 func runDivScale(w *wave, u *uop) {
-	a, b, c, t := w.fetch(u, 0, false), w.fetch(u, 1, false), w.fetch(u, 2, false), &w.t[3]
+	a, b, c, t := w.fetch(u, 0, true), w.fetch(u, 1, true), w.fetch(u, 2, true), &w.t[3]
 	var vcc uint64
 	for l := range w.n {
 		v, flag := divScale32(a[l], b[l], c[l])
@@ -505,12 +507,16 @@ func runDivScale(w *wave, u *uop) {
 func denorm32(v float32) bool { b := u32(v); return b&0x7f800000 == 0 && b<<1 != 0 }
 func denorm64(v float64) bool { b := u64(v); return b&(0x7ff<<52) == 0 && b<<1 != 0 }
 
+// A quotient below the normal numbers, be it rounded to zero.
+func tiny32(v float32) bool { return u32(v)&0x7f800000 == 0 }
+func tiny64(v float64) bool { return u64(v)&(0x7ff<<52) == 0 }
+
 func divScale32(a, b, c uint32) (uint32, bool) {
 	x, y, z := f32(a), f32(b), f32(c)
 	scale := func(e int) uint32 { return u32(float32(math.Ldexp(float64(x), e))) }
 	switch {
 	case z == 0 || y == 0:
-		return 0x7fc00000, false
+		return 0x7fc00000, true
 	case exp32(c)-exp32(b) >= 96: // the quotient is near the largest number
 		if x == y {
 			return scale(64), true
@@ -518,20 +524,20 @@ func divScale32(a, b, c uint32) (uint32, bool) {
 		return a, true
 	case denorm32(y):
 		return scale(64), false
-	case denorm32(1/y) && denorm32(z/y):
+	case tiny32(1/y) && tiny32(z/y):
 		if x == y {
 			return scale(64), true
 		}
 		return a, true
-	case denorm32(1 / y):
+	case tiny32(1 / y):
 		return scale(-64), false
-	case denorm32(z / y):
+	case tiny32(z / y):
 		if x == z {
 			return scale(64), true
 		}
 		return a, true
 	case exp32(c) <= 23: // the numerator is tiny
-		return scale(64), false
+		return scale(64), true
 	}
 	return a, false
 }
@@ -557,7 +563,7 @@ func divScale64(a, b, c uint64) (uint64, bool) {
 	scale := func(e int) uint64 { return u64(math.Ldexp(x, e)) }
 	switch {
 	case z == 0 || y == 0:
-		return 0x7ff8 << 48, false
+		return 0x7ff8 << 48, true
 	case exp(c)-exp(b) >= 768:
 		if x == y {
 			return scale(128), true
@@ -565,20 +571,20 @@ func divScale64(a, b, c uint64) (uint64, bool) {
 		return a, true
 	case denorm64(y):
 		return scale(128), false
-	case denorm64(1/y) && denorm64(z/y):
+	case tiny64(1/y) && tiny64(z/y):
 		if x == y {
 			return scale(128), true
 		}
 		return a, true
-	case denorm64(1 / y):
+	case tiny64(1 / y):
 		return scale(-128), false
-	case denorm64(z / y):
+	case tiny64(z / y):
 		if x == z {
 			return scale(128), true
 		}
 		return a, true
 	case exp(c) <= 53:
-		return scale(128), false
+		return scale(128), true
 	}
 	return a, false
 }
@@ -590,7 +596,11 @@ func runDivFmas(w *wave, u *uop) {
 	for l := range w.n {
 		r := mFma32(&w.m, f32(a[l]), f32(b[l]), f32(c[l]))
 		if vcc>>l&1 != 0 {
-			r = u32(float32(math.Ldexp(float64(f32(r)), 32)))
+			e := -64
+			if exp32(c[l]) > 127 {
+				e = 64
+			}
+			r = u32(float32(math.Ldexp(float64(f32(r)), e)))
 		}
 		t[l] = r
 	}
@@ -606,9 +616,53 @@ func runDivFmas64(w *wave, u *uop) {
 	for l := range w.n {
 		r := fma64(f64(w.x[0][l]), f64(w.x[1][l]), f64(w.x[2][l]), w.m.rm64)
 		if vcc>>l&1 != 0 {
-			r = math.Ldexp(r, 64)
+			e := -128
+			if w.x[2][l]>>52&0x7ff > 1023 {
+				e = 128
+			}
+			r = math.Ldexp(r, e)
 		}
 		t[l] = u64(r)
 	}
 	w.finishWide(u, t, w.exec)
+}
+
+// runInterp interpolates over a quad: p10 is fma(P10, I, P0), p2 fma(P20, J, previous), where the parameters lie in
+// lanes 0 to 2 of each quad.
+func runInterp(w *wave, u *uop) {
+	var s [3]vreg
+	f16 := strings.Contains(u.x.name, "f16")
+	for i := range s {
+		v := w.lanes(u.src(i), &w.t[i])
+		m := u.x.src[i]
+		half := f16 && m.bits == 16
+		m.plain = false
+		w.modify(&m, &s[i], v)
+		for l := range w.n {
+			if half {
+				s[i][l] = u32(h2f(s[i][l]))
+			}
+			if w.m.in32 {
+				s[i][l] = flush32(s[i][l])
+			}
+		}
+	}
+	t := &w.t[3]
+	md := w.m
+	if strings.Contains(u.x.name, "rtz") {
+		md.rm32, md.rm64 = roundZero, roundZero
+	}
+	p2 := strings.Contains(u.x.name, "_p2_")
+	for l := range w.n {
+		q := l &^ 3
+		a, c := s[0][q+1], s[2][q]
+		if p2 {
+			a, c = s[0][q+2], s[2][l]
+		}
+		t[l] = mFma32(&md, f32(a), f32(s[1][l]), f32(c))
+		if u.x.dst.typ == isa.TypeF16 {
+			t[l] = d2h(float64(f32(t[l])), md.rm64)
+		}
+	}
+	w.finish(u, t, w.exec)
 }

@@ -103,6 +103,9 @@ func init() {
 	def("v_cvt_pk_u16_u32", vdef{l2: func(a, b uint32) uint32 { return min(a, 65535) | min(b, 65535)<<16 }})
 	def("v_cvt_pk_u8_f32 v_cvt_pkaccum_u8_f32", vdef{l3: func(a, b, c uint32) uint32 {
 		s := 8 * (b & 3)
+		if isNaN32(a) {
+			return c | 255<<s
+		}
 		return c&^(255<<s) | uint32(toInt(float64(f32(a)), 0, 255))<<s
 	}, flush: true})
 	vdefs["v_cvt_pkaccum_u8_f32"] = &vdef{n: 3, l3: vdefs["v_cvt_pk_u8_f32"].l3, flush: true, acc: true}

@@ -20,13 +20,23 @@ func init() {
 		return mMul32(m, a, b)
 	}, flush: true})
 	dx9 := func(m *mode, a, b, c uint32) uint32 {
-		if a<<1 == 0 || b<<1 == 0 {
-			return c
+		if m.in32 {
+			a, b = flush32(a), flush32(b)
 		}
-		return mFma32(m, f32(a), f32(b), f32(c))
+		if a<<1 == 0 || b<<1 == 0 {
+			return c // as it is, denormal or not
+		}
+		if m.in32 {
+			c = flush32(c)
+		}
+		r := mFma32(m, f32(a), f32(b), f32(c))
+		if m.out32 {
+			return flush32(r)
+		}
+		return r
 	}
-	def("v_fma_dx9_zero_f32", vdef{m3: dx9, flush: true})
-	def("v_fmac_dx9_zero_f32", vdef{m3: dx9, flush: true, acc: true})
+	def("v_fma_dx9_zero_f32", vdef{m3: dx9})
+	def("v_fmac_dx9_zero_f32", vdef{m3: dx9, acc: true})
 	def("v_min_f32 v_min_num_f32", vdef{k2: func(d, a, b *lanes) {
 		for i := range d {
 			d[i] = minF32(a[i], b[i])
@@ -544,8 +554,8 @@ func divFixup32(a, b, c uint32) uint32 {
 	case inf(b), zero(c):
 		return sign
 	case exp32(c)-exp32(b) < -150:
-		return sign
-	case exp32(b) == 255:
+		return sign | 1
+	case exp32(b) == 255, isNaN32(a):
 		return sign | 0x7f800000
 	}
 	return sign | a&0x7fffffff
@@ -586,8 +596,8 @@ func divFixup64(a, b, c uint64) uint64 {
 	case inf(b), zero(c):
 		return sign
 	case exp(c)-exp(b) < -1075:
-		return sign
-	case exp(b) == 2047:
+		return sign | 1
+	case exp(b) == 2047, isNaN64(a):
 		return sign | 0x7ff<<52
 	}
 	return sign | a&^(1<<63)
@@ -606,14 +616,15 @@ func trigPreop(a, b uint64) uint64 {
 	if e := int(a >> 52 & 0x7ff); e > 1077 {
 		shift += e - 1077
 	}
+	if shift+53 > 1201 {
+		return 0
+	}
 	// 53 bits of 2/pi from bit `shift` on.
 	var m uint64
 	for i := range 53 {
 		p := shift + i
 		m <<= 1
-		if p < 1201 && p/64 < len(twoOverPi) {
-			m |= twoOverPi[p/64] >> (63 - p%64) & 1
-		}
+		m |= twoOverPi[p/64] >> (63 - p%64) & 1
 	}
 	scale := -53 - shift
 	if a>>52&0x7ff >= 1968 {

@@ -1,0 +1,5 @@
+package shader
+
+import "context"
+
+var testContext = context.Background()

@@ -1,0 +1,496 @@
+package shader
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rigprof/rigprof/internal/isa"
+	"github.com/rigprof/rigprof/internal/sharedtest"
+)
+
+var vectorsShown = flag.Int("vectors", 5, "failing execution vectors to show per group")
+
+// vector is a line of isa/exec: a state, a short program, and the state after it.
+type vector struct {
+	ID, Arch, Op, Asm, Code, Denorm, Fmt, Undef, Needs string
+	Also                                               []string
+	Wave                                               int
+	HW                                                 bool `json:"hw_checked"`
+	Ref                                                bool `json:"ref_checked"`
+	Origin                                             string
+	Tol                                                *struct{ ULP, Abs, Rel float64 }
+	In, Out                                            vectorState
+}
+
+type vectorState struct {
+	V, A, S   map[string]string
+	VCC, Exec *string
+	SCC       *uint32
+	Mem, LDS  [][2]string
+	Scratch   [][3]any
+	Fill      map[string][3]any
+	PC        string
+}
+
+const (
+	codeBase    = 0x100000000
+	memBase     = 0x200000000
+	memSize     = 0x40000
+	laneScratch = 0x400
+)
+
+// vectorMem is the memory of a vector.
+type vectorMem struct {
+	code []byte
+	data []byte
+}
+
+func (m *vectorMem) Map(addr uint64, write bool) ([]byte, bool) {
+	if addr >= memBase && addr < memBase+memSize {
+		return m.data[addr-memBase:], true
+	}
+	if addr >= codeBase && addr < codeBase+uint64(len(m.code)) && !write {
+		return m.code[addr-codeBase:], true
+	}
+	return nil, false
+}
+
+func TestVectors(t *testing.T) {
+	root := sharedtest.Path(t, "isa", "exec")
+	for _, target := range []string{"gfx1100", "gfx1201", "gfx950", "gfx942"} {
+		dir := target
+		if target == "gfx942" {
+			dir = "gfx950"
+		}
+		files, err := filepath.Glob(filepath.Join(root, dir, "*.jsonl.gz"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no vectors of %s: %v", dir, err)
+		}
+		for _, f := range files {
+			name := strings.TrimSuffix(filepath.Base(f), ".jsonl.gz")
+			t.Run(target+"/"+name, func(t *testing.T) {
+				fh, err := os.Open(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer fh.Close()
+				zr, err := gzip.NewReader(fh)
+				if err != nil {
+					t.Fatal(err)
+				}
+				runVectors(t, target, zr)
+			})
+		}
+	}
+}
+
+// TestOwnVectors runs a few vectors of this project's own, in the same form.
+func TestOwnVectors(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no vectors in testdata: %v", err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runVectors(t, strings.TrimSuffix(filepath.Base(f), ".jsonl"), bytes.NewReader(b))
+	}
+}
+
+func runVectors(t *testing.T, target string, r io.Reader) {
+	sc := bufio.NewScanner(r)
+	sc.Buffer(nil, 1<<24)
+	run, bad, left := 0, 0, 0
+	for sc.Scan() {
+		var v vector
+		if err := json.Unmarshal(sc.Bytes(), &v); err != nil {
+			t.Fatal(err)
+		}
+		if v.Arch != target && !slices.Contains(v.Also, target) || v.Needs != "" {
+			continue
+		}
+		if v.doubtful() != "" {
+			left++
+			continue
+		}
+		run++
+		if err := v.check(target); err != nil {
+			bad++
+			if bad <= *vectorsShown {
+				checked := ""
+				if v.HW {
+					checked = " [hw]"
+				} else if v.Ref {
+					checked = " [ref]"
+				} else if v.Origin != "" {
+					checked = " [" + v.Origin + "]"
+				}
+				t.Errorf("%s%s %s\n   %s %s %s: %v", v.ID, checked, v.Asm, v.Code, v.Denorm, v.Fmt, err)
+			}
+		}
+	}
+	if bad > 0 {
+		t.Errorf("%d of %d vectors failed", bad, run)
+	}
+	t.Logf("%d vectors, %d doubtful ones left out", run, left)
+}
+
+func parseLanes(s string) (r vreg) {
+	if len(s) == 8 {
+		v, _ := strconv.ParseUint(s, 16, 32)
+		fill(&r, uint32(v))
+		return r
+	}
+	for i := 0; i*8 < len(s); i++ {
+		v, _ := strconv.ParseUint(s[i*8:i*8+8], 16, 32)
+		r[i] = uint32(v)
+	}
+	return r
+}
+
+func hexNum(s string) uint64 {
+	v, err := strconv.ParseUint(s, 16, 64)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func number(v any) int {
+	switch v := v.(type) {
+	case float64:
+		return int(v)
+	case string:
+		return int(hexNum(v))
+	}
+	panic(v)
+}
+
+func fillBytes(b []byte, seed uint32) {
+	x := seed
+	for i := 0; i+4 <= len(b); i += 4 {
+		x = x*1664525 + 1013904223
+		le.PutUint32(b[i:], x)
+	}
+}
+
+type machineState struct {
+	v       []vreg
+	s       [128]uint32
+	scc     uint32
+	exec    uint64
+	mem     []byte
+	lds     []byte
+	scratch []byte
+}
+
+// apply puts a vector's state on top of st.
+func (st *machineState) apply(s *vectorState, v *vector, w *wave) {
+	for k, x := range s.V {
+		n, _ := strconv.Atoi(k)
+		st.v[n] = parseLanes(x)
+	}
+	for k, x := range s.A {
+		n, _ := strconv.Atoi(k)
+		st.v[accBase+n] = parseLanes(x)
+	}
+	for k, x := range s.S {
+		n, err := strconv.Atoi(k)
+		if err != nil {
+			n = int(w.m0)
+		}
+		st.s[n] = uint32(hexNum(x))
+	}
+	if s.VCC != nil {
+		x := hexNum(*s.VCC)
+		st.s[isa.VccLo] = uint32(x)
+		if w.n == 64 || x>>32 != 0 {
+			st.s[isa.VccHi] = uint32(x >> 32)
+		}
+	}
+	if s.Exec != nil {
+		st.exec = hexNum(*s.Exec)
+		st.s[isa.ExecLo] = uint32(st.exec)
+		if w.n == 64 {
+			st.s[isa.ExecHi] = uint32(st.exec >> 32)
+		}
+	}
+	if s.SCC != nil {
+		st.scc = *s.SCC
+	}
+	for k, f := range s.Fill {
+		at, n, seed := number(f[0]), number(f[1]), uint32(number(f[2]))
+		switch k {
+		case "lds":
+			fillBytes(st.lds[at:at+n], seed)
+		case "mem":
+			fillBytes(st.mem[at-memBase:at-memBase+n], seed)
+		case "scratch":
+			for l := range w.n {
+				fillBytes(st.scratch[l*laneScratch+at:l*laneScratch+at+n], seed+uint32(l))
+			}
+		}
+	}
+	put := func(b []byte, base int, list [][2]string) {
+		for _, e := range list {
+			d, err := hex.DecodeString(e[1])
+			if err != nil {
+				panic(err)
+			}
+			copy(b[int(hexNum(e[0]))-base:], d)
+		}
+	}
+	put(st.mem, memBase, s.Mem)
+	put(st.lds, 0, s.LDS)
+	for _, e := range s.Scratch {
+		d, _ := hex.DecodeString(e[2].(string))
+		copy(st.scratch[number(e[0])*laneScratch+number(e[1]):], d)
+	}
+}
+
+// doubtful tells why a line is left out: the value is the emulator's alone, and wrong by AMD's documents.
+func (v *vector) doubtful() string {
+	switch op := strings.TrimSuffix(v.Op, "_e64"); {
+	case op == "v_dot2_bf16_bf16":
+		return "the result is no bfloat16"
+	case op == "v_dot2_f16_f16" && strings.Contains(v.Asm, "op_sel:[0,0,1"):
+		return "op_sel of source 2 is ignored"
+	case op == "s_setpc_b64" && !v.Ref && v.Origin == "" && v.Out.PC == "":
+		return "the jump does not happen"
+	case op == "v_cndmask_b16" && v.Wave == 64:
+		return "the mask's high half and the register's other half are ignored"
+	case strings.HasPrefix(op, "v_div_scale") && v.denormal():
+		return "a denormal denominator gives NaN, division would fail"
+	case op == "s_code_end":
+		return "an illegal instruction"
+	}
+	return ""
+}
+
+// denormal tells whether the denominator or numerator of a division is denormal in some lane.
+func (v *vector) denormal() bool {
+	for _, r := range []string{"40", "56", "41", "57"} {
+		for _, x := range parseLanes(v.In.V[r]) {
+			wide := strings.Contains(v.Op, "f64")
+			if !wide && x&0x7f800000 == 0 && x<<1 != 0 || wide && r[1]%2 == 1 && x&0x7ff00000 == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// excuse takes what is wrong in an expected state out of the comparison.
+func (v *vector) excuse(w *wave, want *machineState) (activeOnly bool) {
+	switch op := strings.TrimSuffix(v.Op, "_e64"); op {
+	case "v_mad_u64_u32", "v_mad_i64_i32", "v_mad_co_u64_u32", "v_mad_co_i64_i32":
+		// The carry out is missing: the documents define {D1, D0} as the 65-bit sum.
+		want.s[14] = w.s[14]
+		if w.n == 64 {
+			want.s[15] = w.s[15]
+		}
+	case "ds_permute_b32", "ds_bpermute_b32", "v_permlane16_b32", "v_permlanex16_b32", "v_permlane16_var_b32", "v_permlanex16_var_b32":
+		// Lanes that EXEC disables are written in these lines; hardware writes enabled lanes only.
+		return true
+	}
+	return false
+}
+
+func newState(w *wave) *machineState {
+	return &machineState{v: make([]vreg, len(w.v)), mem: make([]byte, memSize), lds: make([]byte, 1<<16), scratch: make([]byte, w.n*laneScratch)}
+}
+
+func (v *vector) check(target string) (err error) {
+	arch, _ := isa.ArchOf(target)
+	code, err := hex.DecodeString(v.Code)
+	if err != nil {
+		return err
+	}
+	mem := &vectorMem{code: code, data: make([]byte, memSize)}
+	m := NewMachine(mem)
+	k := &Kernel{Arch: arch, Entry: codeBase, Wave32: v.Wave == 32, Groups: [3]uint32{1, 1, 1}, Block: [3]uint32{uint32(v.Wave), 1, 1}, LDSBytes: 1 << 16, ScratchBytes: laneScratch}
+	den := uint32(0xf)
+	if v.Denorm == "flush32" {
+		den = 0xc
+	}
+	k.RSRC1 = den<<16 | 1<<21 | 1<<23
+	r := &Run{m: m, k: k, prog: m.program(k), ctx: testContext}
+	r.prog.maxV, r.prog.maxA = 256, 0
+	if arch.CDNA() {
+		r.prog.maxA = 256
+	}
+	g := newGroup(r, 0, newWindow(mem))
+	w := g.waves[0]
+	w.v[0] = vreg{}
+	w.s = [128]uint32{}
+
+	before := newState(w)
+	before.apply(&v.In, v, w)
+	copy(w.v, before.v)
+	w.s = before.s
+	w.exec = before.exec
+	w.scc = before.scc
+	copy(mem.data, before.mem)
+	copy(g.lds, before.lds)
+	copy(w.scratch, before.scratch)
+
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+			if *vectorsShown > 100 {
+				panic(p)
+			}
+		}
+	}()
+	end := uint64(codeBase + len(code))
+	for n := 0; ; n++ {
+		u := &w.code[w.ip]
+		w.ip++
+		w.fuel = 1 << 20
+		u.run(w, u)
+		if w.stop == stopFault {
+			return w.fault
+		}
+		if w.stop == stopReload || w.stop == stopBarrier {
+			w.stop = running
+		}
+		if w.stop == stopEnd || v.Fmt != "multi" {
+			break
+		}
+		if pc := r.prog.view()[w.ip].PC; pc < codeBase || pc >= end {
+			break
+		}
+		if n > 10000 {
+			return fmt.Errorf("does not end")
+		}
+	}
+
+	want := before
+	want.apply(&v.Out, v, w)
+	activeOnly := v.excuse(w, want)
+	wantPC := fmt.Sprintf("%x", end)
+	if v.Out.PC != "" {
+		wantPC = v.Out.PC
+	}
+	gotPC := "end"
+	if w.stop != stopEnd {
+		gotPC = fmt.Sprintf("%x", r.prog.view()[w.ip].PC)
+	}
+	if gotPC != wantPC && v.Fmt != "multi" {
+		return fmt.Errorf("pc %s, want %s", gotPC, wantPC)
+	}
+	for i := range want.s {
+		if i >= isa.ExecLo && w.n == 32 && i > isa.ExecLo {
+			continue
+		}
+		if w.s[i] != want.s[i] && !v.sameScalar(w.s[i], want.s[i]) {
+			return fmt.Errorf("s[%d] = %08x, want %08x", i, w.s[i], want.s[i])
+		}
+	}
+	if w.exec != want.exec {
+		return fmt.Errorf("exec = %x, want %x", w.exec, want.exec)
+	}
+	if w.scc != want.scc {
+		return fmt.Errorf("scc = %d, want %d", w.scc, want.scc)
+	}
+	for i := range want.v {
+		if i >= 256 && !arch.CDNA() {
+			break
+		}
+		for l := range w.n {
+			if activeOnly && before.exec>>l&1 == 0 {
+				continue
+			}
+			if !v.same(w.v, want.v, i, l) {
+				return fmt.Errorf("v%d lane %d = %08x, want %08x (before %08x)", i, l, w.v[i][l], want.v[i][l], parseLanes(v.In.V[strconv.Itoa(i)])[l])
+			}
+		}
+	}
+	for _, c := range []struct {
+		name      string
+		got, want []byte
+	}{{"mem", mem.data, want.mem}, {"lds", g.lds, want.lds}, {"scratch", w.scratch, want.scratch}} {
+		if !bytes.Equal(c.got, c.want) {
+			for i := range c.want {
+				if c.got[i] != c.want[i] {
+					i &^= 3
+					return fmt.Errorf("%s[%#x] = %x, want %x", c.name, i, c.got[i:i+4], c.want[i:i+4])
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (v *vector) sameScalar(got, want uint32) bool {
+	return v.Fmt == "f32" && v.close(float64(f32(got)), float64(f32(want)), 23, -126) || v.Fmt == "f16" && v.close(float64(h2f(got)), float64(h2f(want)), 10, -14)
+}
+
+func (v *vector) same(gotV, wantV []vreg, r, l int) bool {
+	got, want := gotV[r][l], wantV[r][l]
+	if got == want {
+		return true
+	}
+	switch v.Undef {
+	case "hi16":
+		if got&0xffff == want&0xffff {
+			return true
+		}
+		got, want = got&0xffff, want&0xffff
+	case "lo16":
+		if got>>16 == want>>16 {
+			return true
+		}
+		got, want = got>>16, want>>16
+	}
+	half := func(f func(a, b uint32) bool) bool {
+		return (got&0xffff == want&0xffff || f(got&0xffff, want&0xffff)) && (got>>16 == want>>16 || f(got>>16, want>>16))
+	}
+	switch v.Fmt {
+	case "f32", "multi":
+		return v.close(float64(f32(got)), float64(f32(want)), 23, -126)
+	case "f16", "pkf16":
+		return half(func(a, b uint32) bool { return v.close(float64(h2f(a)), float64(h2f(b)), 10, -14) })
+	case "bf16", "pkbf16":
+		return half(func(a, b uint32) bool { return v.close(float64(bf2f(a)), float64(bf2f(b)), 7, -126) })
+	case "f64":
+		p := r &^ 1
+		g := f64(uint64(gotV[p][l]) | uint64(gotV[p+1][l])<<32)
+		x := f64(uint64(wantV[p][l]) | uint64(wantV[p+1][l])<<32)
+		return v.close(g, x, 52, -1022)
+	}
+	return false
+}
+
+func (v *vector) close(got, want float64, man, minExp int) bool {
+	if got == want && !v.Ref && !v.HW && strings.Contains(v.Asm, "clamp") {
+		return true // the sign of a clamped zero is not settled
+	}
+	if want != want || got != got {
+		return want != want && got != got
+	}
+	if v.Tol == nil {
+		return false
+	}
+	if math.IsInf(got, 0) || math.IsInf(want, 0) {
+		return got == want
+	}
+	d := math.Abs(got - want)
+	ulp := math.Ldexp(1, max(math.Ilogb(want), minExp)-man)
+	return d <= v.Tol.ULP*ulp || d <= v.Tol.Abs || d <= v.Tol.Rel*math.Abs(want)
+}
