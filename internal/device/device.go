@@ -90,7 +90,7 @@ type Point uint64
 // Times are a submission's begin and end.
 type Times struct {
 	Start, Stop     uint64 // ticks of the GPU's constant clock
-	StartNs, StopNs int64  // of the host's monotonic clock, see Now
+	StartNs, StopNs int64  // on the host's clock, profile.Now
 	ErrorNs         int64  // how far StartNs and StopNs may be off
 }
 
@@ -141,21 +141,3 @@ const (
 	PropWave32               = 1 << 10
 	PropDynamicStack         = 1 << 11
 )
-
-// Work is one submission that has ended, for whoever records a profile.
-type Work struct {
-	Point Point
-	Lane  string // of the queue, "COMPUTE:0"
-	Name  string // the launches' names joined by ", "; without launches "copies", "fills" or "words"
-	Times Times
-	Timed bool   // false: the device could not time it
-	Parts []Part // as submitted; Words are not kept
-	// SubmitNs and SeenNs are host times: of the submit, and when the end was noticed.
-	SubmitNs, SeenNs int64
-}
-
-// Observer is told what happens on a device. Its methods must not call the device.
-type Observer interface {
-	Work(w Work)
-	Allocated(ns int64, bytes uint64) // bytes of buffers from then on
-}

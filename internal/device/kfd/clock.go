@@ -3,33 +3,23 @@ package kfd
 import (
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/rigprof/rigprof/internal/device/kfd/abi"
+	"github.com/rigprof/rigprof/internal/profile"
 )
 
 // clockPair is one measure of both clocks at one moment.
 type clockPair struct {
 	gpu   uint64 // ticks
-	host  int64  // CLOCK_MONOTONIC, ns
+	host  int64  // profile.Now
 	errNs int64  // the host's time is off by this at most
-}
-
-// monotonic is the host's clock, ns.
-func monotonic() int64 {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		return 0
-	}
-	return ts.Nano()
 }
 
 // measure reads the GPU's clock between two looks at the host's.
 func (d *Device) measure() (clockPair, error) {
 	a := abi.GetClockCountersArgs{GPUID: d.node.GPUID}
-	before := monotonic()
+	before := profile.Now()
 	err := d.ioctl(d.kfd, abi.GetClockCounters, unsafe.Pointer(&a))
-	after := monotonic()
+	after := profile.Now()
 	return clockPair{gpu: a.GPUClockCounter, host: before + (after-before)/2, errNs: (after - before + 1) / 2}, err
 }
 

@@ -1,6 +1,7 @@
 package kfd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/rigprof/rigprof/internal/device/kfd/abi"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/pm4"
+	"github.com/rigprof/rigprof/internal/profile"
 )
 
 // Options qualifies Open.
@@ -23,7 +25,6 @@ type Options struct {
 	Simulated bool
 	KeepPower bool          // do not ask for the stable power state
 	WaitLimit time.Duration // of a Wait whose context has no deadline; 0: an hour
-	Observer  device.Observer
 }
 
 // Device is an opened GPU.
@@ -38,6 +39,7 @@ type Device struct {
 	kfd, drm int            // descriptors, -1: closed
 	args     unsafe.Pointer // a page outside Go's heap for what requests point to
 	refHz    int64
+	prof     *profile.Device
 	closed   sync.Once
 	closeErr error
 
@@ -135,7 +137,7 @@ func (d *Device) open(node int) error {
 	if err := d.apertures(); err != nil {
 		return err
 	}
-	d.describe(node)
+	d.fillInfo(node)
 	if err := d.createEvents(); err != nil {
 		return err
 	}
@@ -153,6 +155,7 @@ func (d *Device) open(node int) error {
 		return err
 	}
 	d.flight.init()
+	d.prof = profile.NewDevice(d.info.Name)
 	d.reaper.Go(d.reap)
 	return nil
 }
@@ -212,8 +215,8 @@ func (d *Device) apertures() error {
 	return fmt.Errorf("the driver states no apertures of GPU %d", d.node.GPUID)
 }
 
-// describe fills Info, and asks for the power state.
-func (d *Device) describe(node int) {
+// fillInfo fills Info, and asks for the power state.
+func (d *Device) fillInfo(node int) {
 	var avail abi.AvailableMemoryArgs
 	avail.GPUID = d.node.GPUID
 	if err := d.ioctl(d.kfd, abi.AvailableMemory, unsafe.Pointer(&avail)); err != nil {
@@ -319,10 +322,14 @@ func (d *Device) Close() error {
 func (d *Device) close() error {
 	d.submit.Lock()
 	defer d.submit.Unlock()
+	if d.prof != nil {
+		d.collect()
+		d.prof.Close(context.Background()) // reads what has ended, which waits for nothing
+	}
 	var errs []error
 	errs = append(errs, d.q.destroy())
 	d.collect()
-	d.flight.fail(device.ErrClosed)
+	d.fail(device.ErrClosed)
 	d.stopReaper()
 	d.memMu.Lock()
 	d.memClosed = true

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/rigprof/rigprof/internal/device"
 	"github.com/rigprof/rigprof/internal/device/kfd/abi"
+	"github.com/rigprof/rigprof/internal/profile"
 )
 
 // Layout of the signal memory: the number of the last ended submission, then slots of the submissions in flight.
@@ -34,9 +34,12 @@ type submission struct {
 	done     chan struct{} // closed once err is final
 	err      error
 	launches []string
-	work     device.Work
+	work     work
 	pair     clockPair
 	pairErr  error
+	times    timed
+	submitNs int64
+	seenNs   int64   // when its end was noticed
 	ibEnd    uint64  // arena position behind its packets
 	big      *memory // its packets, where the arena is too small for them
 }
@@ -61,13 +64,17 @@ type timed struct {
 func (f *flight) init() { f.wake = sync.NewCond(&f.mu) }
 
 // fail ends everything in flight with err and lets no more in, for good. The first reason stays, until Close gives its own.
-func (f *flight) fail(err error) {
+func (d *Device) fail(err error) {
+	f := &d.flight
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err == nil || errors.Is(err, device.ErrClosed) {
 		f.err = err
 	}
 	f.drop(err)
+	if !errors.Is(err, device.ErrClosed) {
+		d.prof.Lose(err)
+	}
 }
 
 // drop ends everything in flight with err. f.mu is held.
@@ -95,8 +102,10 @@ func (d *Device) Submit(ctx context.Context, parts ...device.Part) (device.Point
 	if err != nil {
 		return 0, err
 	}
-	s.work = describe(parts, s.launches)
-	s.work.Point, s.work.SubmitNs = device.Point(s.seq), monotonic()
+	if profile.Enabled() {
+		s.work = d.describe(parts, s.launches)
+	}
+	s.submitNs = profile.Now()
 	s.pair, s.pairErr = d.measure()
 	d.flight.mu.Lock()
 	if err := d.flight.err; err != nil {
@@ -108,6 +117,7 @@ func (d *Device) Submit(ctx context.Context, parts ...device.Part) (device.Point
 	d.flight.wake.Signal()
 	d.flight.mu.Unlock()
 	d.q.run(addr, n)
+	d.prof.Submitted(func(ctx context.Context) ([]profile.Event, error) { return d.recorded(ctx, s) }, func() bool { return d.ended(s) })
 	return device.Point(s.seq), nil
 }
 
@@ -221,7 +231,7 @@ func (d *Device) Abort(context.Context) error {
 	}
 	if err != nil {
 		err = fmt.Errorf("abort work on %s: %w", d.info.Name, err)
-		d.flight.fail(&device.Lost{Device: d.info.Name, Err: err})
+		d.fail(&device.Lost{Device: d.info.Name, Err: err})
 	}
 	return err
 }
@@ -268,7 +278,7 @@ func (d *Device) waitEvents() {
 	ev[2] = abi.EventData{EventID: d.event.hardware}
 	a := abi.WaitEventsArgs{EventsPtr: uint64(uintptr(unsafe.Pointer(&ev[0]))), NumEvents: uint32(len(ev)), Timeout: waitMs}
 	if err := d.ioctl(d.kfd, abi.WaitEvents, unsafe.Pointer(&a)); err != nil {
-		d.flight.fail(&device.Lost{Device: d.info.Name, Err: err})
+		d.fail(&device.Lost{Device: d.info.Name, Err: err})
 		return
 	}
 	if a.WaitResult != abi.WaitComplete {
@@ -292,7 +302,7 @@ func (d *Device) waitEvents() {
 			d.fault(&device.Fault{Device: d.info.Name, Detail: why})
 			return
 		}
-		d.flight.fail(&device.Lost{Device: d.info.Name, Err: fmt.Errorf("the kernel reset the GPU (type %d, cause %d)", h.ResetType, h.ResetCause)})
+		d.fail(&device.Lost{Device: d.info.Name, Err: fmt.Errorf("the kernel reset the GPU (type %d, cause %d)", h.ResetType, h.ResetCause)})
 	}
 }
 
@@ -308,7 +318,7 @@ func (d *Device) fault(f *device.Fault) {
 		}
 	}
 	d.flight.mu.Unlock()
-	d.flight.fail(f)
+	d.fail(f)
 }
 
 func (d *Device) slot(seq, off uint64) *uint64 {
@@ -338,7 +348,7 @@ func (d *Device) collect() {
 
 // finish reads an ended submission's times and gives its packets' memory back. flight.mu is held.
 func (d *Device) finish(s *submission) {
-	s.work.SeenNs = monotonic()
+	s.seenNs = profile.Now()
 	t := timed{seq: s.seq, times: device.Times{
 		Start: atomic.LoadUint64(d.slot(s.seq, slotStart)), Stop: atomic.LoadUint64(d.slot(s.seq, slotStop)),
 	}}
@@ -349,7 +359,7 @@ func (d *Device) finish(s *submission) {
 	switch {
 	case s.pairErr != nil:
 		t.err = fmt.Errorf("times of point %d: %w", s.seq, s.pairErr)
-	case t.times.StartNs+t.times.ErrorNs < s.work.SubmitNs, t.times.StopNs-t.times.ErrorNs > s.work.SeenNs, t.times.Stop < t.times.Start:
+	case t.times.StartNs+t.times.ErrorNs < s.submitNs, t.times.StopNs-t.times.ErrorNs > s.seenNs, t.times.Stop < t.times.Start:
 		t.err = fmt.Errorf("times of point %d: %w: the GPU's clock (%d to %d) does not fit the host's", s.seq, device.ErrNotSupported, t.times.Start, t.times.Stop)
 	}
 	d.flight.times[s.seq%slots] = t
@@ -357,10 +367,7 @@ func (d *Device) finish(s *submission) {
 	if s.big != nil {
 		s.err = errors.Join(s.err, s.big.free())
 	}
-	if o := d.opts.Observer; o != nil {
-		s.work.Times, s.work.Timed = t.times, t.err == nil
-		o.Work(s.work)
-	}
+	s.times = t
 }
 
 func (m *memory) freeIfAny() error {
@@ -368,27 +375,6 @@ func (m *memory) freeIfAny() error {
 		return nil
 	}
 	return m.free()
-}
-
-// describe names a submission as profiles do.
-func describe(parts []device.Part, launches []string) device.Work {
-	w := device.Work{Lane: "COMPUTE:0", Name: strings.Join(launches, ", ")}
-	for i, p := range parts {
-		kind := "words"
-		switch p.(type) {
-		case device.Copy:
-			kind = "copies"
-		case device.Fill:
-			kind = "fills"
-		case device.Words:
-			p = device.Words(nil)
-		}
-		if i == 0 && w.Name == "" {
-			w.Name = kind
-		}
-		w.Parts = append(w.Parts, p)
-	}
-	return w
 }
 
 // Alloc implements device.Device.
@@ -427,7 +413,8 @@ func (d *Device) Alloc(ctx context.Context, size uint64, o device.AllocOptions) 
 
 func (d *Device) allocated(by int64) {
 	n := d.bufferBytes.Add(by)
-	if o := d.opts.Observer; o != nil {
-		o.Allocated(monotonic(), uint64(n))
+	if profile.Enabled() {
+		now := profile.Now()
+		profile.Record(profile.Event{Kind: profile.KindAllocation, Device: d.info.Name, Bytes: uint64(n), Start: now, Stop: now})
 	}
 }

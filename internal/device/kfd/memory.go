@@ -79,6 +79,7 @@ type memory struct {
 	d      *Device
 	addr   uint64
 	size   uint64
+	flags  uint32
 	handle uint64
 	ptr    unsafe.Pointer // the reserved or mapped range; nil: none
 	alloc  bool           // handle is valid
@@ -103,7 +104,7 @@ func (d *Device) allocate(size, align uint64, flags uint32) (*memory, error) {
 	if align&(align-1) != 0 || align > blockBytes {
 		return nil, fmt.Errorf("alignment %d is no power of two up to %d", align, uint64(blockBytes))
 	}
-	m := &memory{d: d, size: roundUp(size, pageBytes)}
+	m := &memory{d: d, size: roundUp(size, pageBytes), flags: flags}
 	if m.size >= hugeBytes {
 		align = max(align, hugeBytes)
 	}

@@ -24,7 +24,6 @@ type Options struct {
 	Warn      func(msg string) // told which device "auto" took and why; nil: nobody
 	KeepPower bool             // leave the power state as it is
 	WaitLimit time.Duration    // of a wait without deadline; 0: an hour
-	Observer  device.Observer
 	Sim       SimOptions
 }
 
@@ -54,7 +53,7 @@ func Device(ctx context.Context, spec string, o Options) (device.Device, error) 
 	if err != nil || n < 0 {
 		return nil, fmt.Errorf("device %q: want auto, a GPU's number, sim or sim:MODEL", spec)
 	}
-	d, err := kfd.Open(kfd.Linux{}, n, kfd.Options{Spec: spec, KeepPower: o.KeepPower, WaitLimit: o.WaitLimit, Observer: o.Observer})
+	d, err := kfd.Open(kfd.Linux{}, n, kfd.Options{Spec: spec, KeepPower: o.KeepPower, WaitLimit: o.WaitLimit})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +92,7 @@ func simulated(model string, o Options) (device.Device, error) {
 		return nil, fmt.Errorf("device sim:%s: %w", model, err)
 	}
 	d, err := kfd.Open(k, 0, kfd.Options{
-		Spec: "sim:" + model, Simulated: true, KeepPower: o.KeepPower, WaitLimit: o.WaitLimit, Observer: o.Observer,
+		Spec: "sim:" + model, Simulated: true, KeepPower: o.KeepPower, WaitLimit: o.WaitLimit,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("device sim:%s: %w", model, err)
@@ -119,7 +118,7 @@ func auto(o Options) (device.Device, error) {
 			continue
 		}
 		d, err := kfd.Open(kfd.Linux{}, i, kfd.Options{
-			Spec: strconv.Itoa(i), KeepPower: o.KeepPower, WaitLimit: o.WaitLimit, Observer: o.Observer,
+			Spec: strconv.Itoa(i), KeepPower: o.KeepPower, WaitLimit: o.WaitLimit,
 		})
 		if err == nil {
 			warn("device: " + d.Info().Name)

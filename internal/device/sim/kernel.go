@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rigprof/rigprof/internal/device/kfd/abi"
+	"github.com/rigprof/rigprof/internal/device/sim/shader"
 	"github.com/rigprof/rigprof/internal/gpu"
 )
 
@@ -186,11 +187,21 @@ func (k *Kernel) Explain(gpuID uint32) string {
 	if g := k.gpu(gpuID); g != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.fault != nil {
-			return g.fault.Error()
-		}
+		return explain(g.fault)
 	}
 	return ""
+}
+
+// explain tells a fault. What the events and the driver say already is left out: the packet is the dispatch, the kernel is known.
+func explain(err error) string {
+	if err == nil {
+		return ""
+	}
+	if f, ok := errors.AsType[*shader.Fault](err); ok {
+		text := strings.TrimPrefix(f.Error(), "shader: kernel: ")
+		return strings.TrimPrefix(text, shader.ErrMemory.Error()+": ")
+	}
+	return err.Error()
 }
 
 func (k *Kernel) gpu(id uint32) *GPU {
