@@ -19,17 +19,24 @@ type Wave struct {
 
 // Inst is one executed instruction of a wave.
 type Inst struct {
-	Where Where
 	Time  int64 // it stood ready to issue
-	Stall int64 // cycles until it issued
-	Dur   int64 // stall and run
-	Class isa.Class
+	Stall int32 // cycles until it issued
+	Dur   int32 // stall and run
+	Site  int32 // index into the sites
 }
 
-// Where is an instruction of a code object; PC is the file's virtual address. Object -1: not known.
+// Where is an instruction of a code object; PC is the file's virtual address. Object -1: not known, PC is the runtime's.
 type Where struct {
 	Object int
 	PC     uint64
+}
+
+// Site is one instruction of the code.
+type Site struct {
+	Where
+	Class isa.Class
+	Adds  Counters // that it keeps busy until its data is there
+	Waits Waits    // of waits: how much may be left
 }
 
 // Cost is cycles of waves.
@@ -59,9 +66,9 @@ func (c *Cost) Add(o Cost) {
 // Profile is what the waves cost.
 type Profile struct {
 	Total Cost
-	Insts map[Where]*InstCost
-	Waves []Cost // of each wave given
-	Idle  Cost   // of waves without a known instruction
+	Insts []InstCost // of each site
+	Waves []Cost     // of each wave
+	Idle  Cost       // of waves without a traced instruction
 
 	// Occupancy is how many traced waves shared a SIMD on average while any ran there.
 	Occupancy float64
@@ -69,16 +76,15 @@ type Profile struct {
 
 // InstCost is one instruction's cost over all waves.
 type InstCost struct {
-	Where
+	Site
 	Cost
-	Class    isa.Class
 	Waves    int64 // that ran it
 	MaxStall int64
 
-	// Of loads that a wait names: cycles from issue to the end of the wait that waited for them, an upper bound of their latency.
+	// Of memory instructions that a wait waited for: cycles from issue to the end of that wait, an upper bound of their latency.
 	Loads, LatencySum, LatencyMax int64
-	// Of waits: cycles by the instruction waited for.
-	WaitedFor map[Where]int64
+	// Of waits: cycles by the site waited for.
+	WaitedFor map[int32]int64
 
 	lastWave int
 }
@@ -117,8 +123,8 @@ func (w *Wave) windows(f func(i int, x window)) {
 	for i := range w.Insts {
 		in := &w.Insts[i]
 		ready := max(in.Time, prev)
-		issue := max(in.Time+in.Stall, ready)
-		end := max(in.Time+in.Dur, issue)
+		issue := max(in.Time+int64(in.Stall), ready)
+		end := max(in.Time+int64(in.Dur), issue)
 		ready, issue, end = min(ready, w.Stop), min(issue, w.Stop), min(end, w.Stop)
 		f(i, window{prev, ready, issue, end})
 		prev = end
@@ -126,8 +132,11 @@ func (w *Wave) windows(f func(i int, x window)) {
 }
 
 // Run analyses waves. Waves of one SIMD may come in any order.
-func Run(waves []Wave) *Profile {
-	p := &Profile{Insts: map[Where]*InstCost{}, Waves: make([]Cost, len(waves))}
+func Run(waves []Wave, sites []Site) *Profile {
+	p := &Profile{Insts: make([]InstCost, len(sites)), Waves: make([]Cost, len(waves))}
+	for i := range sites {
+		p.Insts[i].Site = sites[i]
+	}
 	by := map[simdKey][]int{}
 	var order []simdKey
 	for i := range waves {
@@ -138,7 +147,7 @@ func Run(waves []Wave) *Profile {
 		by[k] = append(by[k], i)
 	}
 	for _, k := range order {
-		busy := busyOf(waves, by[k])
+		busy := busyOf(waves, by[k], sites)
 		for _, i := range by[k] {
 			p.wave(i, &waves[i], busy)
 		}
@@ -178,12 +187,12 @@ func (p *Profile) wave(i int, w *Wave, busy *busyTimes) {
 	var sum Cost
 	last := w.Start
 	var lastInst *InstCost
+	var q queues
 	w.windows(func(k int, x window) {
-		in := &w.Insts[k]
+		ic := &p.Insts[w.Insts[k].Site]
 		c := Cost{Hits: 1, Idle: x.ready - x.begin, Stall: x.issue - x.ready, Issue: x.end - x.issue}
-		r := rankOf(in.Class)
+		r := rankOf(ic.Class)
 		c.Hidden = busy.overlap(max(r, rankScalar), x.begin, x.issue) + busy.overlap(r+1, x.issue, x.end)
-		ic := p.inst(in)
 		ic.Cost.Add(c)
 		ic.MaxStall = max(ic.MaxStall, c.Stall)
 		if ic.lastWave != i+1 {
@@ -192,6 +201,7 @@ func (p *Profile) wave(i int, w *Wave, busy *busyTimes) {
 		}
 		sum.Add(c)
 		last, lastInst = x.end, ic
+		q.step(p, w.Insts[k].Site, x)
 	})
 	if tail := w.Stop - last; tail > 0 {
 		c := Cost{Idle: tail, Hidden: busy.overlap(rankScalar, last, w.Stop)}
@@ -206,20 +216,13 @@ func (p *Profile) wave(i int, w *Wave, busy *busyTimes) {
 	p.Total.Add(sum)
 }
 
-func (p *Profile) inst(in *Inst) *InstCost {
-	c := p.Insts[in.Where]
-	if c == nil {
-		c = &InstCost{Where: in.Where, Class: in.Class}
-		p.Insts[in.Where] = c
-	}
-	return c
-}
-
-// Sorted lists the instructions by falling key, at equal keys by place.
+// Sorted lists the instructions that ran by falling key, at equal keys by place.
 func (p *Profile) Sorted(key func(*InstCost) int64) []*InstCost {
 	list := make([]*InstCost, 0, len(p.Insts))
-	for _, c := range p.Insts {
-		list = append(list, c)
+	for i := range p.Insts {
+		if p.Insts[i].Hits > 0 {
+			list = append(list, &p.Insts[i])
+		}
 	}
 	slices.SortFunc(list, func(a, b *InstCost) int {
 		return cmp.Or(cmp.Compare(key(b), key(a)), cmp.Compare(a.Object, b.Object), cmp.Compare(a.PC, b.PC))
@@ -236,15 +239,15 @@ type merged struct {
 	sum      []int64
 }
 
-func busyOf(waves []Wave, list []int) *busyTimes {
+func busyOf(waves []Wave, list []int, sites []Site) *busyTimes {
 	type span struct{ from, to int64 }
 	var spans [numRank][]span
 	for _, i := range list {
 		w := &waves[i]
 		for k := range w.Insts {
 			in := &w.Insts[k]
-			if r := rankOf(in.Class); r > rankNone && in.Dur > in.Stall {
-				spans[r] = append(spans[r], span{in.Time + in.Stall, in.Time + in.Dur})
+			if r := rankOf(sites[in.Site].Class); r > rankNone && in.Dur > in.Stall {
+				spans[r] = append(spans[r], span{in.Time + int64(in.Stall), in.Time + int64(in.Dur)})
 			}
 		}
 	}
@@ -285,4 +288,26 @@ func (m *merged) until(t int64) int64 {
 		return 0
 	}
 	return m.sum[i-1] + min(m.to[i-1], t) - m.from[i-1]
+}
+
+// State is what a wave does at a time.
+type State uint8
+
+// The states, in the order of a window's parts.
+const (
+	Idle State = iota
+	Stall
+	Issue
+)
+
+// States calls f with the wave's states from its start to its end, in order and without gaps.
+func (w *Wave) States(f func(s State, from, to int64)) {
+	last := w.Start
+	w.windows(func(_ int, x window) {
+		f(Idle, x.begin, x.ready)
+		f(Stall, x.ready, x.issue)
+		f(Issue, x.issue, x.end)
+		last = x.end
+	})
+	f(Idle, last, w.Stop)
 }

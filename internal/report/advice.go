@@ -129,9 +129,8 @@ func (h *Hot) waits(f func(wait *analysis.InstCost, load *analysis.InstCost, cyc
 		}
 		var best *analysis.InstCost
 		var most int64
-		for w, n := range c.WaitedFor {
-			l := h.Profile.Insts[w]
-			if l != nil && (n > most || n == most && best != nil && l.PC < best.PC) {
+		for site, n := range c.WaitedFor {
+			if l := &h.Profile.Insts[site]; best == nil || n > most || n == most && l.PC < best.PC {
 				best, most = l, n
 			}
 		}
@@ -243,8 +242,8 @@ func divergence(h *Hot, r *Rule) []Advice {
 	var worst *region
 	for i := range regions {
 		g := &regions[i]
-		for w, c := range h.Profile.Insts {
-			if w.Object == g.branch.Object && w.PC > g.branch.PC && w.PC < g.to {
+		for i := range h.Profile.Insts {
+			if c := &h.Profile.Insts[i]; c.Object == g.branch.Object && c.PC > g.branch.PC && c.PC < g.to {
 				g.cycles += c.Cycles()
 				g.waves = max(g.waves, c.Waves)
 			}

@@ -269,10 +269,10 @@ func className(c isa.Class) string {
 }
 
 // newHot analyses waves.
-func newHot(device DeviceDoc, f gpu.Family, target string, waves []analysis.Wave, objects []*codeobj.Object, kernels []string, q Quality) *Hot {
+func newHot(device DeviceDoc, f gpu.Family, target string, waves []analysis.Wave, sites []analysis.Site, objects []*codeobj.Object, kernels []string, q Quality) *Hot {
 	h := &Hot{Device: device, Quality: q, Waves: waves, Objects: objects, Kernels: kernels, family: f}
 	h.arch, _ = isa.ArchOf(target)
-	h.Profile = analysis.Run(waves)
+	h.Profile = analysis.Run(waves, sites)
 	if h.Profile.Total.Hits == 0 {
 		h.Quality.Note(capture.Warning, "trace the unit where waves ran: --unit, --simd, --detail-engines", "no instruction was traced")
 	}

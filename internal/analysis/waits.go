@@ -1,0 +1,140 @@
+package analysis
+
+import (
+	"strings"
+
+	"github.com/rigprof/rigprof/internal/isa"
+)
+
+// Counters is a set of the counters that a memory instruction keeps above zero until its data is there.
+type Counters uint8
+
+// The counters. GFX9 and RDNA3 count LDS and scalar loads in one (lgkmcnt), RDNA4 apart.
+const (
+	AddsLoad    Counters = 1 << iota // vmcnt, loadcnt; on GFX9 stores too
+	AddsStore                        // vscnt, storecnt
+	AddsLDS                          // lgkmcnt, dscnt
+	AddsScalar                       // kmcnt
+	numCounters = 4
+)
+
+// Waits is how many instructions a wait leaves outstanding, per counter; -1: it does not wait for that counter.
+type Waits struct{ Load, Store, LDS, Scalar int16 }
+
+var noWaits = Waits{-1, -1, -1, -1}
+
+// SiteOf describes an instruction at a place.
+func SiteOf(w Where, in *isa.Inst) Site {
+	s := Site{Where: w, Class: in.Op.Class, Waits: noWaits}
+	rdna4 := in.Arch == isa.RDNA4
+	switch s.Class {
+	case isa.SMEM_:
+		s.Adds = AddsLDS
+		if rdna4 {
+			s.Adds = AddsScalar
+		}
+		if !in.Op.Has(isa.FlagLoad) {
+			s.Adds = 0
+		}
+	case isa.LDS:
+		s.Adds = AddsLDS
+	case isa.VMEM, isa.Global, isa.Scratch, isa.Image, isa.Flat:
+		s.Adds = AddsLoad
+		if !in.Arch.CDNA() && !in.Op.Has(isa.FlagLoad) && !in.Returns() {
+			s.Adds = AddsStore
+		}
+		if s.Class == isa.Flat {
+			s.Adds |= AddsLDS // a generic address may be in LDS
+		}
+	case isa.Wait:
+		s.Waits = waitsOf(in)
+	}
+	return s
+}
+
+// waitsOf reads a wait's limits. Fields of s_waitcnt: GFX9 vmcnt 3..0 and 15..14, lgkmcnt 11..8; RDNA3 vmcnt 15..10, lgkmcnt 9..4; a field of
+// all ones does not wait. RDNA4 has one instruction per counter, and two that join loadcnt or storecnt (13..8) with dscnt (5..0).
+func waitsOf(in *isa.Inst) Waits {
+	w := noWaits
+	v := uint16(in.Field(isa.FieldSimm16))
+	limit := func(n, most uint16) int16 {
+		if n >= most {
+			return -1
+		}
+		return int16(n)
+	}
+	switch name := in.Op.Name; {
+	case name == "s_waitcnt" && in.Arch.CDNA():
+		w.Load, w.LDS = limit(v&15|v>>14<<4, 63), limit(v>>8&15, 15)
+	case name == "s_waitcnt":
+		w.Load, w.LDS = limit(v>>10, 63), limit(v>>4&63, 63)
+	case name == "s_waitcnt_vscnt", name == "s_wait_storecnt":
+		w.Store = limit(v, 63)
+	case name == "s_waitcnt_vmcnt", name == "s_wait_loadcnt":
+		w.Load = limit(v, 63)
+	case name == "s_waitcnt_lgkmcnt", name == "s_wait_dscnt":
+		w.LDS = limit(v, 63)
+	case name == "s_wait_kmcnt":
+		w.Scalar = limit(v, 63)
+	case strings.HasSuffix(name, "loadcnt_dscnt"):
+		w.Load, w.LDS = limit(v>>8&63, 63), limit(v&63, 63)
+	case strings.HasSuffix(name, "storecnt_dscnt"):
+		w.Store, w.LDS = limit(v>>8&63, 63), limit(v&63, 63)
+	}
+	return w
+}
+
+// queues holds a wave's memory instructions whose data may not be there yet, oldest first, per counter.
+type queues struct {
+	q [numCounters][]outstanding
+}
+
+type outstanding struct {
+	site   int32
+	issued int64
+}
+
+// maxOutstanding bounds a queue: code that never waits forgets the oldest.
+const maxOutstanding = 256
+
+// step takes one instruction in: it joins the queues of its counters, or waits for them. A counter counts down in order of issue, so
+// the youngest instruction that a wait takes off is the one it waited for.
+func (q *queues) step(p *Profile, site int32, x window) {
+	s := &p.Insts[site]
+	for c := range numCounters {
+		if s.Adds>>c&1 == 0 {
+			continue
+		}
+		if len(q.q[c]) >= maxOutstanding {
+			q.q[c] = q.q[c][1:]
+		}
+		q.q[c] = append(q.q[c], outstanding{site, x.issue})
+	}
+	if s.Class != isa.Wait {
+		return
+	}
+	waitedFor := int32(-1)
+	var youngest int64
+	for c, most := range [numCounters]int16{s.Waits.Load, s.Waits.Store, s.Waits.LDS, s.Waits.Scalar} {
+		if most < 0 {
+			continue
+		}
+		for len(q.q[c]) > int(most) {
+			o := q.q[c][0]
+			q.q[c] = q.q[c][1:]
+			l := &p.Insts[o.site]
+			l.Loads++
+			l.LatencySum += x.end - o.issued
+			l.LatencyMax = max(l.LatencyMax, x.end-o.issued)
+			if waitedFor < 0 || o.issued >= youngest {
+				waitedFor, youngest = o.site, o.issued
+			}
+		}
+	}
+	if waitedFor >= 0 {
+		if s.WaitedFor == nil {
+			s.WaitedFor = map[int32]int64{}
+		}
+		s.WaitedFor[waitedFor] += x.end - x.begin
+	}
+}

@@ -1,0 +1,198 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/rigprof/rigprof/internal/analysis"
+)
+
+// ExportFormats are what Export writes.
+var ExportFormats = []string{"pprof", "folded", "speedscope", "html", "csv", "json"}
+
+// stack is the frames of an instruction, outermost first: kernel, inlined functions, line, instruction.
+func (h *Hot) stack(w analysis.Where) []string {
+	p := h.Place(w)
+	out := []string{p.Kernel}
+	for i := len(p.Frames) - 1; i >= 0; i-- {
+		if f := p.Frames[i].Func; f != "" && f != p.Kernel {
+			out = append(out, f)
+		}
+	}
+	return append(out, p.Line(), fmt.Sprintf("%#x %s", w.PC, p.Text))
+}
+
+const noInstruction = "(no traced instruction)"
+
+// samples calls f with every instruction's stack and cost, in order of place; what belongs to none comes last. The costs add up to the total.
+func (h *Hot) samples(f func(stack []string, c *analysis.InstCost)) {
+	for _, c := range h.Profile.Sorted(func(*analysis.InstCost) int64 { return 0 }) {
+		f(h.stack(c.Where), c)
+	}
+	if idle := h.Profile.Idle; idle.Cycles() > 0 {
+		f([]string{noInstruction}, &analysis.InstCost{Site: analysis.Site{Where: analysis.Where{Object: -1}}, Cost: idle})
+	}
+}
+
+// WriteFolded writes a line a stack, as flame graph tools read it: frames apart by semicolons, then cycles.
+func (h *Hot) WriteFolded(w io.Writer) error {
+	bw := bufio.NewWriter(w)
+	h.samples(func(stack []string, c *analysis.InstCost) {
+		for i, s := range stack {
+			if i > 0 {
+				_ = bw.WriteByte(';') // Flush tells
+			}
+			_, _ = bw.WriteString(strings.ReplaceAll(Printable(s), ";", ":"))
+		}
+		_, _ = fmt.Fprintf(bw, " %d\n", c.Cycles())
+	})
+	return bw.Flush()
+}
+
+// WritePprof writes a profile for go tool pprof, with the sample types cycles, stall, hidden and hits.
+func (h *Hot) WritePprof(w io.Writer) error {
+	p := &profile.Profile{
+		SampleType: []*profile.ValueType{
+			{Type: "cycles", Unit: "count"}, {Type: "stall", Unit: "count"}, {Type: "hidden", Unit: "count"}, {Type: "hits", Unit: "count"},
+		},
+		DefaultSampleType: "cycles",
+		PeriodType:        &profile.ValueType{Type: "cycles", Unit: "count"},
+		Period:            1,
+		Comments:          []string{h.Device.title()},
+	}
+	functions := map[string]*profile.Function{}
+	function := func(name, file string) *profile.Function {
+		key := name + "\x00" + file
+		f := functions[key]
+		if f == nil {
+			f = &profile.Function{ID: uint64(len(p.Function) + 1), Name: name, SystemName: name, Filename: file}
+			functions[key] = f
+			p.Function = append(p.Function, f)
+		}
+		return f
+	}
+	location := func(addr uint64, lines ...profile.Line) *profile.Location {
+		l := &profile.Location{ID: uint64(len(p.Location) + 1), Address: addr, Line: lines}
+		p.Location = append(p.Location, l)
+		return l
+	}
+	roots := map[string]*profile.Location{}
+	h.samples(func(stack []string, c *analysis.InstCost) {
+		s := &profile.Sample{Value: []int64{c.Cycles(), c.Stall, c.Hidden, c.Hits}}
+		p.Sample = append(p.Sample, s)
+		if len(stack) == 1 {
+			s.Location = append(s.Location, location(0, profile.Line{Function: function(stack[0], "")}))
+			return
+		}
+		pl := h.Place(c.Where)
+		file, line := "", int64(0)
+		if len(pl.Frames) > 0 {
+			file, line = pl.Frames[0].File, int64(pl.Frames[0].Line)
+		}
+		s.Location = append(s.Location, location(c.PC, profile.Line{Function: function(stack[len(stack)-1], file), Line: line}))
+		var lines []profile.Line
+		outer := ""
+		for _, f := range pl.Frames {
+			name := f.Func
+			if name == "" {
+				name = pl.Kernel
+			}
+			lines = append(lines, profile.Line{Function: function(name, f.File), Line: int64(f.Line)})
+			outer = name
+		}
+		if len(lines) > 0 {
+			s.Location = append(s.Location, location(c.PC, lines...))
+		}
+		if outer != pl.Kernel {
+			if roots[pl.Kernel] == nil {
+				roots[pl.Kernel] = location(0, profile.Line{Function: function(pl.Kernel, "")})
+			}
+			s.Location = append(s.Location, roots[pl.Kernel])
+		}
+	})
+	if err := p.CheckValid(); err != nil {
+		return fmt.Errorf("pprof: %w", err)
+	}
+	return p.Write(w)
+}
+
+// speedscope's file format: https://www.speedscope.app/file-format-schema.json
+type (
+	ssFile struct {
+		Schema   string      `json:"$schema"`
+		Name     string      `json:"name"`
+		Exporter string      `json:"exporter"`
+		Shared   ssShared    `json:"shared"`
+		Profiles []ssProfile `json:"profiles"`
+	}
+	ssShared struct {
+		Frames []ssFrame `json:"frames"`
+	}
+	ssFrame struct {
+		Name string `json:"name"`
+		File string `json:"file,omitempty"`
+		Line int    `json:"line,omitempty"`
+	}
+	ssProfile struct {
+		Type       string  `json:"type"`
+		Name       string  `json:"name"`
+		Unit       string  `json:"unit"`
+		StartValue int64   `json:"startValue"`
+		EndValue   int64   `json:"endValue"`
+		Samples    [][]int `json:"samples"`
+		Weights    []int64 `json:"weights"`
+	}
+)
+
+// WriteSpeedscope writes one sampled profile each for cycles, stall and exposed cycles.
+func (h *Hot) WriteSpeedscope(w io.Writer) error {
+	f := ssFile{Schema: "https://www.speedscope.app/file-format-schema.json", Name: h.Device.title(), Exporter: "rigprof"}
+	frames := map[string]int{}
+	var samples [][]int
+	weights := make([][]int64, 3)
+	h.samples(func(stack []string, c *analysis.InstCost) {
+		var ids []int
+		for _, s := range stack {
+			id, ok := frames[s]
+			if !ok {
+				id = len(f.Shared.Frames)
+				frames[s] = id
+				f.Shared.Frames = append(f.Shared.Frames, ssFrame{Name: s})
+			}
+			ids = append(ids, id)
+		}
+		samples = append(samples, ids)
+		for i, n := range []int64{c.Cycles(), c.Stall, c.Exposed()} {
+			weights[i] = append(weights[i], n)
+		}
+	})
+	for i, name := range []string{"cycles", "stall", "exposed cycles"} {
+		p := ssProfile{Type: "sampled", Name: name, Unit: "none", Samples: samples, Weights: weights[i]}
+		for _, n := range weights[i] {
+			p.EndValue += n
+		}
+		f.Profiles = append(f.Profiles, p)
+	}
+	return WriteJSON(w, f)
+}
+
+// Export writes one of ExportFormats.
+func (h *Hot) Export(w io.Writer, format string) error {
+	switch format {
+	case "pprof":
+		return h.WritePprof(w)
+	case "folded":
+		return h.WriteFolded(w)
+	case "speedscope":
+		return h.WriteSpeedscope(w)
+	case "csv":
+		return h.Hotspots("insn", "cycles").CSV().CSV(w)
+	case "json":
+		return WriteJSON(w, h.Hotspots("insn", "cycles"))
+	}
+	return fmt.Errorf("no export format %q", format)
+}

@@ -1,0 +1,168 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rigprof/rigprof/internal/analysis"
+)
+
+// WaveList is every wave with its cycles by state, and a picture of the slots over time: the document rigprof/waves/1.
+type WaveList struct {
+	Schema  string     `json:"schema"`
+	Device  DeviceDoc  `json:"device"`
+	Waves   []WaveCost `json:"waves"`
+	Quality Quality    `json:"quality"`
+
+	hot   *Hot
+	Width int `json:"-"` // columns of the picture; 0: none
+}
+
+// WaveCost is one traced wave.
+type WaveCost struct {
+	Dispatch int    `json:"dispatch"`
+	Kernel   string `json:"kernel"`
+	Engine   int    `json:"engine"`
+	CU       int    `json:"cu"`
+	SIMD     int    `json:"simd"`
+	Slot     int    `json:"slot"`
+	Start    int64  `json:"start"`
+	Stop     int64  `json:"stop"`
+	Cycles   int64  `json:"cycles"`
+	analysis.Cost
+}
+
+// WaveList lists the waves whose instructions were traced, in order of start.
+func (h *Hot) WaveList() *WaveList {
+	l := &WaveList{Schema: "rigprof/waves/1", Device: h.Device, Waves: []WaveCost{}, Quality: h.Quality, hot: h}
+	for i := range h.Waves {
+		w := &h.Waves[i]
+		k := ""
+		if w.Dispatch >= 0 && w.Dispatch < len(h.Kernels) {
+			k = h.Kernels[w.Dispatch]
+		}
+		c := h.Profile.Waves[i]
+		l.Waves = append(l.Waves, WaveCost{w.Dispatch, k, w.Engine, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, c.Cycles(), c})
+	}
+	slices.SortStableFunc(l.Waves, func(a, b WaveCost) int {
+		return cmp.Or(cmp.Compare(a.Dispatch, b.Dispatch), cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.Start, b.Start))
+	})
+	return l
+}
+
+// Tables is the view for people.
+func (l *WaveList) Tables(limit int) []Table {
+	unit := strings.ToLower(unitName(l.hot.family))
+	t := Table{Title: fmt.Sprintf("waves with instructions on %s", l.Device.title()), Columns: []Column{
+		Number("dispatch"), Number("engine"), Number("array"), Number(unit), Number("simd"), Number("slot"), Number("start"), Number("cycles"),
+		Number("idle %"), Number("stall %"), Number("issue %"), Number("hidden %"), Number("instructions"), Text("kernel"),
+	}}
+	for i := range l.Waves {
+		if limit > 0 && i >= limit {
+			break
+		}
+		w := &l.Waves[i]
+		t.Add(w.Dispatch, w.Engine, arrayOf(l.hot.family, w.CU), unitOf(l.hot.family, w.CU), w.SIMD, w.Slot, w.Start, w.Cycles,
+			percent(w.Idle, w.Cycles), percent(w.Stall, w.Cycles), percent(w.Issue, w.Cycles), percent(w.Hidden, w.Cycles), w.Hits, w.Kernel)
+	}
+	leftOut(&t, len(l.Waves), "waves")
+	out := []Table{t}
+	if l.Width > 0 {
+		out = append(out, l.picture()...)
+	}
+	return append(out, l.Quality.table())
+}
+
+// picture draws, for each dispatch and engine with instructions, a row per slot: what the wave there did most in each piece of time.
+func (l *WaveList) picture() []Table {
+	type key struct{ dispatch, engine int }
+	groups := map[key][]int{}
+	var order []key
+	for i := range l.hot.Waves {
+		k := key{l.hot.Waves[i].Dispatch, l.hot.Waves[i].Engine}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], i)
+	}
+	var out []Table
+	for _, k := range order {
+		from, to := l.hot.Waves[groups[k][0]].Start, int64(0)
+		for _, i := range groups[k] {
+			from, to = min(from, l.hot.Waves[i].Start), max(to, l.hot.Waves[i].Stop)
+		}
+		if to <= from {
+			continue
+		}
+		per := (to - from + int64(l.Width) - 1) / int64(l.Width)
+		t := Table{
+			Title:   fmt.Sprintf("dispatch %d engine %d, cycles %d to %d, %d a column (# issue, s stall, . idle, blank: no wave)", k.dispatch, k.engine, from, to, per),
+			Columns: []Column{Text("slot"), Text("time")},
+		}
+		rows := map[slot][]int64{} // three counts a column
+		for _, i := range groups[k] {
+			w := &l.hot.Waves[i]
+			s := slot{w.CU, w.SIMD, w.Slot}
+			if rows[s] == nil {
+				rows[s] = make([]int64, 3*l.Width)
+			}
+			row := rows[s]
+			w.States(func(state analysis.State, a, b int64) {
+				for a < b {
+					col := (a - from) / per
+					end := min(b, from+(col+1)*per)
+					row[3*col+int64(state)] += end - a
+					a = end
+				}
+			})
+		}
+		var list []slot
+		for s := range rows {
+			list = append(list, s)
+		}
+		slices.SortFunc(list, func(a, b slot) int {
+			return cmp.Or(cmp.Compare(a.cu, b.cu), cmp.Compare(a.simd, b.simd), cmp.Compare(a.slot, b.slot))
+		})
+		for _, s := range list {
+			var b strings.Builder
+			for col := range l.Width {
+				n := rows[s][3*col : 3*col+3]
+				switch {
+				case n[0]+n[1]+n[2] == 0:
+					b.WriteByte(' ')
+				case n[analysis.Issue] >= n[analysis.Stall] && n[analysis.Issue] >= n[analysis.Idle]:
+					b.WriteByte('#')
+				case n[analysis.Stall] >= n[analysis.Idle]:
+					b.WriteByte('s')
+				default:
+					b.WriteByte('.')
+				}
+			}
+			t.Add(s.lane(l.hot.family), b.String())
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// CSV is one row a wave.
+func (l *WaveList) CSV() *Table {
+	t := &Table{Columns: []Column{
+		Number("dispatch"), Text("kernel"), Number("engine"), Number("cu"), Number("simd"), Number("slot"), Number("start"), Number("stop"), Number("cycles"),
+		Number("idle"), Number("stall"), Number("issue"), Number("hidden"), Number("instructions"),
+	}}
+	for i := range l.Waves {
+		w := &l.Waves[i]
+		t.Add(w.Dispatch, w.Kernel, w.Engine, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, w.Cycles, w.Idle, w.Stall, w.Issue, w.Hidden, w.Hits)
+	}
+	return t
+}
+
+// JSON is the document.
+func (l *WaveList) JSON() any { return l }
+
+// Chrome is in show.
+func (l *WaveList) Chrome(io.Writer) error { return fmt.Errorf("use 'rigprof show --format chrome'") }
