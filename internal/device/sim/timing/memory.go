@@ -1,0 +1,222 @@
+package timing
+
+import "github.com/rigprof/rigprof/internal/device/sim/shader"
+
+// cache keeps which lines are present and from when. Four ways, the least recently used one goes.
+type cache struct {
+	sets  []cacheSet
+	mask  uint64
+	epoch uint64 // above the line's number in tags: clearing is a new epoch
+}
+
+type cacheSet struct {
+	tag   [4]uint64
+	ready [4]int64
+}
+
+const epochShift = 48
+
+func newCache(bytes int) cache {
+	sets := 1
+	for sets*4*lineBytes < bytes {
+		sets *= 2
+	}
+	if bytes == 0 {
+		return cache{}
+	}
+	return cache{sets: make([]cacheSet, sets), mask: uint64(sets - 1), epoch: 1 << epochShift}
+}
+
+func (c *cache) clear() { c.epoch += 1 << epochShift }
+
+// find tells whether the line is there, and when it came or will come. A line that is not is taken in; the caller sets its time.
+func (c *cache) find(line uint64) (ready *int64, hit bool) {
+	s := &c.sets[(line^line>>9)&c.mask]
+	tag := line&(1<<epochShift-1) | c.epoch
+	for i := range s.tag {
+		if s.tag[i] == tag {
+			if i > 0 { // to the front
+				r := s.ready[i]
+				for j := i; j > 0; j-- {
+					s.tag[j], s.ready[j] = s.tag[j-1], s.ready[j-1]
+				}
+				s.tag[0], s.ready[0] = tag, r
+			}
+			return &s.ready[0], true
+		}
+	}
+	for j := 3; j > 0; j-- {
+		s.tag[j], s.ready[j] = s.tag[j-1], s.ready[j-1]
+	}
+	s.tag[0] = tag
+	return &s.ready[0], false
+}
+
+// L2Stats are the counts of one channel of a die's L2.
+type L2Stats struct {
+	Hits, Misses           int64
+	Reads, Writes, Atomics int64 // requests
+	MemReads, MemWrites    int64 // lines that went to and from memory
+	MemRead32, MemWrite64  int64
+}
+
+// fromL2 brings a line from the die's L2 or memory; at is when the request arrives at the L2's queue.
+func (m *Machine) fromL2(d *die, line uint64, at int64, write, atomic bool) (ready int64, hit bool) {
+	ch := &d.stats[(line^line>>5^line>>10)%uint64(len(d.stats))]
+	t := max(at<<4, d.l2Free)
+	d.l2Free = t + m.p.l2Line
+	t >>= 4
+	r, hit := d.l2.find(line)
+	switch {
+	case atomic:
+		ch.Atomics++
+	case write:
+		ch.Writes++
+	default:
+		ch.Reads++
+	}
+	if hit {
+		ch.Hits++
+		return max(t, *r), true
+	}
+	ch.Misses++
+	if write && !atomic { // written whole: nothing is read
+		ch.MemWrites++
+		*r = t
+		return t, false
+	}
+	ch.MemReads++
+	mt := max(t<<4, d.memFree)
+	d.memFree = mt + m.memLine
+	*r = mt >> 4
+	return *r, false
+}
+
+// vector times a vector memory access that issues at t: when its data are back, or its stores acknowledged.
+func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64) int64 {
+	cu := &u.cus[c]
+	lines := int(ref.Lines)
+	if lines == 0 { // no lane was active
+		return t + m.p.l0/2
+	}
+	busy := int64(lines) * m.p.vmemLines
+	// 64 bytes in a cycle go through a CU's cache.
+	if b := int64(ref.Bytes) >> 6; b > busy {
+		busy = b
+	}
+	start := max(t, cu.vmemFree)
+	cu.vmemFree = start + busy
+	d := m.dies[m.engines[u.engine].die]
+	first := ref.Addr >> lineShift
+	if ref.Space == shader.SpaceScratch {
+		first += 1 << 40 // private memory is nowhere else
+	}
+	done := int64(0)
+	for i := range lines {
+		line := first + uint64(i)
+		at := start + int64(i)*m.p.vmemLines
+		var ready int64
+		switch {
+		case ref.Atomic:
+			r, hit := m.fromL2(d, line, at, true, true)
+			ready = r + m.p.l2
+			if !hit {
+				ready = r + m.p.mem
+			}
+		case ref.Write:
+			r, hit := m.fromL2(d, line, at, true, false)
+			ready = r + m.p.store
+			if !hit {
+				ready = r + m.p.storeMem
+			}
+		default:
+			ready = m.load(d, u, cu, line, at)
+		}
+		done = max(done, ready)
+	}
+	return max(done, start+busy)
+}
+
+func (m *Machine) load(d *die, u *unit, cu *cu, line uint64, at int64) int64 {
+	r0, hit := cu.l0.find(line)
+	if hit {
+		return max(at+m.p.l0, *r0)
+	}
+	if l1 := &m.l1[u.engine*m.g.SAs+u.sa]; l1.sets != nil {
+		r1, hit := l1.find(line)
+		if hit {
+			*r0 = max(at+m.p.l1, *r1)
+			return *r0
+		}
+		*r1 = m.loadL2(d, line, at)
+		*r0 = *r1
+		return *r0
+	}
+	*r0 = m.loadL2(d, line, at)
+	return *r0
+}
+
+func (m *Machine) loadL2(d *die, line uint64, at int64) int64 {
+	r, hit := m.fromL2(d, line, at, false, false)
+	if hit {
+		return r + m.p.l2
+	}
+	return r + m.p.mem
+}
+
+// scalar times a scalar load.
+func (m *Machine) scalar(u *unit, ref *shader.MemRef, t int64) int64 {
+	d := m.dies[m.engines[u.engine].die]
+	done := t
+	first := ref.Addr >> lineShift
+	for i := range max(int(ref.Lines), 1) {
+		r, hit := u.scalar.find(first + uint64(i))
+		if hit {
+			done = max(done, t+m.p.smemHit, *r)
+			continue
+		}
+		at, hit := m.fromL2(d, first+uint64(i), t, ref.Write, ref.Atomic)
+		*r = at + m.p.smemL2
+		if !hit {
+			*r = at + m.p.smemMem
+		}
+		done = max(done, *r)
+	}
+	return done
+}
+
+// localAccess times an LDS access.
+func (m *Machine) localAccess(cu *cu, ref *shader.MemRef, t int64) (done, cycles int64) {
+	cycles = max(int64(ref.LDSCycles), 1) * m.p.step
+	start := max(t, cu.ldsFree)
+	cu.ldsFree = start + cycles
+	return start + m.p.lds + cycles - m.p.step, cycles
+}
+
+// icacheLine is a line of the instruction cache.
+type icacheLine struct {
+	tag   uint64
+	ready int64
+}
+
+// fetch is when the line of code at pc can be decoded, for an instruction that could otherwise issue at t.
+func (m *Machine) fetch(u *unit, pc uint64, t int64, st *Stats) int64 {
+	line := pc >> lineShift
+	l := &u.icache[line&uint64(len(u.icache)-1)]
+	tag := line&(1<<epochShift-1) | m.codeEpoch
+	if l.tag == tag {
+		st.N[StatICacheHit]++
+		return max(t, l.ready)
+	}
+	st.N[StatICacheMiss]++
+	l.tag, l.ready = tag, t+m.p.icacheFirst
+	// Lines behind it follow, one by one.
+	for i := range m.p.icacheAhead {
+		n := line + uint64(i) + 1
+		p := &u.icache[n&uint64(len(u.icache)-1)]
+		if nt := n&(1<<epochShift-1) | m.codeEpoch; p.tag != nt {
+			p.tag, p.ready = nt, l.ready+(i+1)*m.p.icacheLine
+		}
+	}
+	return l.ready
+}
