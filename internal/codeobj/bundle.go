@@ -54,9 +54,9 @@ func hasPrefix(b []byte, s string) bool { return len(b) >= len(s) && string(b[:l
 
 // hostObjects reads the bundles of a host program.
 func hostObjects(data []byte) ([]Embedded, error) {
-	if len(data) > 18 && data[4] != byte(elf.ELFCLASS64) {
-		if err := checkIdent(data); err != nil {
-			return nil, err // a damaged header: its class says neither 32 nor 64 bits
+	if len(data) < 64 || data[4] != byte(elf.ELFCLASS64) || data[5] != byte(elf.ELFDATA2LSB) || le.Uint16(data[18:]) == 0 {
+		if err := checkIdent(data); err != nil { // a header with holes, as hand-made objects have, is no host program's
+			return nil, err
 		}
 	}
 	f, err := elf.NewFile(bytes.NewReader(data))
@@ -82,7 +82,7 @@ func unbundle(b []byte, off int64) ([]Embedded, error) {
 	left := maxUnpacked
 	for at := 0; at < len(b); {
 		plain := bytes.Index(b[at:], []byte(bundleMagic))
-		packed := bytes.Index(b[at:], []byte(compressedMagic))
+		packed := nextCompressed(b[at:])
 		if plain < 0 && packed < 0 {
 			break
 		}
@@ -98,7 +98,7 @@ func unbundle(b []byte, off int64) ([]Embedded, error) {
 				return nil, fmt.Errorf("compressed bundle at byte %#x: %w", off+int64(at), err)
 			}
 			out = append(out, members...)
-			at += size // at least a header
+			at += size
 			continue
 		}
 		at += plain
@@ -113,6 +113,24 @@ func unbundle(b []byte, off int64) ([]Embedded, error) {
 		return nil, badAt(off, "offload bundle", "no code object for an AMD GPU in it")
 	}
 	return out, nil
+}
+
+// nextCompressed finds the next compressed bundle. Away from the start a header must look like one: a version of 1 does not say
+// where it ends, so the search goes through its payload, where four letters may stand by chance.
+func nextCompressed(b []byte) int {
+	if hasPrefix(b, compressedMagic) {
+		return 0
+	}
+	for at := 0; ; at++ {
+		i := bytes.Index(b[at:], []byte(compressedMagic))
+		if i < 0 {
+			return -1
+		}
+		at += i
+		if h := b[at:]; len(h) >= 8 && le.Uint16(h[4:])-1 < 3 && le.Uint16(h[6:]) < 2 {
+			return at
+		}
+	}
 }
 
 // members lists the code objects of the plain bundle that b starts with. size is where its last member ends.
@@ -156,8 +174,8 @@ func members(b []byte, off int64) (out []Embedded, size int, err error) {
 	return out, size, nil
 }
 
-// decompress unpacks the compressed bundle that b starts with, to at most limit bytes. size is what it takes of b. The
-// format is clang's CompressedOffloadBundle, versions 1 to 3.
+// decompress unpacks the compressed bundle that b starts with, to at most limit bytes. size is what it takes of b, as far
+// as it says. The format is clang's CompressedOffloadBundle, versions 1 to 3.
 func decompress(b []byte, off, limit int64) (raw []byte, size int, err error) {
 	const what = "compressed bundle"
 	if len(b) < 8 {
@@ -215,6 +233,9 @@ func decompress(b []byte, off, limit int64) (raw []byte, size int, err error) {
 	}
 	if sum := md5.Sum(buf.Bytes()); le.Uint64(sum[:]) != hash {
 		return nil, 0, badAt(off+int64(header)-8, what, "damaged: the checksum differs")
+	}
+	if version == 1 {
+		total = uint64(header)
 	}
 	return buf.Bytes(), int(total), nil
 }

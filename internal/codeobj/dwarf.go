@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// Frame is one source position of an address. Func is empty where the debug information names no function.
+// Frame is one source position of an address. Func is empty where the debug information names no function. Line is 0 for
+// code that the compiler made up and that belongs to no line.
 type Frame struct {
 	Func string
 	File string
@@ -91,9 +92,11 @@ func (o *Object) AppendLine(dst []Frame, pc uint64) []Frame {
 		}
 	}
 	if found {
-		if s, ok := o.Func(pc); ok {
-			at.Func = Demangle(s.Name)
+		s, ok := o.Func(pc)
+		if !ok && len(o.Symbols) > 0 {
+			return dst // padding after a function
 		}
+		at.Func = Demangle(s.Name)
 		dst = append(dst, at)
 	}
 	return dst
@@ -218,7 +221,7 @@ func (b *lineBuilder) table(cu *dwarf.Entry) ([]*dwarf.LineFile, error) {
 			return nil, err
 		}
 		r := lineRow{addr: row.Address, file: -1, line: int32(row.Line)}
-		if !row.EndSequence && row.File != nil && row.Line > 0 {
+		if !row.EndSequence && row.File != nil {
 			r.file = b.file(row.File.Name)
 		}
 		b.seqs = append(b.seqs, r)
