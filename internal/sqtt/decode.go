@@ -62,6 +62,8 @@ type WaveDecoder struct {
 	stalled bool
 	since   Cycles
 
+	walk *walk // of a Walker
+
 	carry  []byte // bytes not decoded yet
 	pos    int    // bits of carry's first byte that are
 	base   int64  // bytes of the stream before carry
@@ -236,6 +238,9 @@ func (d *WaveDecoder) fast(s *scanBuffers, buf []byte, final bool) bool {
 	if d.family == gpu.GFX9 {
 		return d.fast9(s, win, buf, size, final)
 	}
+	if d.walk != nil {
+		return d.walkRDNA(s, win, buf, size)
+	}
 	return d.fastRDNA(s, win, buf, size)
 }
 
@@ -247,6 +252,22 @@ func (d *WaveDecoder) start(p *Packet) {
 	}
 	*l = liveWave{start: p.Time, off: p.Off, run: d.runs, raw: uint32(p.Raw)}
 	d.open++
+	if d.walk != nil {
+		w := d.waveOf(d.startKey(uint32(p.Raw)), l.raw)
+		w.Start = p.Time
+		if i, ok := d.walk.slotOf(&w, d.family); ok {
+			d.walk.start(i, w)
+		}
+	}
+}
+
+// waveOf is the wave of a slot that the WAVE_START raw began, without its times.
+func (d *WaveDecoder) waveOf(k slotKey, raw uint32) (w Wave) {
+	if d.family == gpu.GFX9 {
+		fill9(&w, k, raw)
+		return w
+	}
+	return d.bits.wave(k, raw)
 }
 
 // dropStart gives up the wave that runs in a slot where another one starts.
@@ -276,18 +297,18 @@ func (d *WaveDecoder) roomFor(n int) (waves []Wave, have int) {
 func (d *WaveDecoder) stop(p *Packet) {
 	k := d.endKey(uint32(p.Raw)) % numSlots
 	l := &d.live[k]
+	w := d.waveOf(k, l.raw)
+	if d.walk != nil {
+		if i, ok := d.walk.slotOf(&w, d.family); ok {
+			d.walk.stop(i, p.Time)
+		}
+	}
 	if l.run != d.runs {
 		d.res.Losses.add(LossEnd, p.Off, p.Time, 1)
 		return
 	}
 	l.run = 0
 	d.open--
-	var w Wave
-	if d.family == gpu.GFX9 {
-		fill9(&w, k, l.raw)
-	} else {
-		w = d.bits.wave(k, l.raw)
-	}
 	w.Start, w.Stop = l.start, p.Time
 	d.res.Waves = append(d.res.Waves, w)
 }
@@ -340,6 +361,9 @@ func (d *WaveDecoder) switchFamily() {
 
 // token takes what a token of the plain decoder says.
 func (d *WaveDecoder) token(p *Packet) {
+	if d.walk != nil {
+		d.walk.any(p)
+	}
 	switch p.Kind {
 	case KindWaveStart, KindWaveStartExt:
 		d.start(p)
@@ -385,6 +409,9 @@ func (d *WaveDecoder) misc(p *Packet) {
 // finish counts what the stream's end leaves open.
 func (d *WaveDecoder) finish() {
 	d.closed = true
+	if d.walk != nil {
+		d.walk.finish()
+	}
 	r := &d.res
 	r.Family, r.End = d.family, d.now
 	if n := int64(len(d.carry))*8 - int64(d.pos); n > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/rigprof/rigprof/internal/gpu"
 )
 
-//go:generate go run ../tools/gentokens -tokens tables/tokens.tsv -fields tables/fields.tsv -out tokens_gen.go
+//go:generate go run ../tools/gentokens -tokens tables/tokens.tsv -fields tables/fields.tsv -ops tables/ops.tsv -out tokens_gen.go
 
 // Cycles is a time in shader cycles from the trace's start.
 type Cycles int64

@@ -98,6 +98,12 @@ func fill9(w *Wave, k slotKey, raw uint32) {
 // fast9 decodes one window of a GFX9 stream, of which size bytes are the stream's.
 func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, final bool) (more bool) {
 	at := d.pos / 8
+	if d.walk != nil {
+		for d.plainUntil(buf, (at+size)*8, final) {
+			return size == windowBytes
+		}
+		return false
+	}
 	end, pieces, _ := s.scanWindow(waveScanner9, win, 0, uint64(size/2))
 	first := d.base + int64(at)
 	origin := d.now // time at the window's start, and what TIME_RESETs added since

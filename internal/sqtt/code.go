@@ -1,0 +1,86 @@
+package sqtt
+
+// Step says how an instruction takes part in the walk.
+type Step uint8
+
+// The steps.
+const (
+	StepRecord  Step = iota // it sends a token
+	StepSkip                // it sends nothing
+	StepBarrier             // as StepSkip where the stream's HEADER leaves barrier waits out (GFX12), else StepRecord
+	StepEnd                 // s_endpgm: the walk goes no further
+)
+
+// Insn is what the walk needs to know of an instruction in a code object.
+type Insn struct {
+	Size     uint8    // bytes
+	Step     Step     //
+	Category Category // of the record that it sends, Jump for a branch
+	Again    bool     // it sends a second record when the wave goes on (GFX9 s_barrier)
+	Wait     bool     // resynchronisation must not skip it: a wait or a load
+	Offset   int32    // of a direct branch: bytes from the next instruction to its target
+}
+
+// Code gives the instruction at an address, false where there is none. The walk asks once for each address.
+type Code interface {
+	At(pc uint64) (Insn, bool)
+}
+
+// codeCache keeps what a Code said, by address.
+type codeCache struct {
+	code  Code
+	pages map[uint64]*codePage
+	used  int
+}
+
+const (
+	pageShift = 12
+	// maxPages bounds the cache against streams that jump about.
+	maxPages = 1 << 12
+)
+
+// codePage is the instructions of 4 KiB by their first dword.
+type codePage struct {
+	base  uint64
+	insns [1 << (pageShift - 2)]cachedInsn
+}
+
+type cachedInsn struct {
+	Insn
+	known, absent bool
+}
+
+var noPage = codePage{base: 1 << 63} // of no address
+
+// page is the page of an address.
+func (c *codeCache) page(pc uint64) *codePage {
+	base := pc >> pageShift << pageShift
+	p := c.pages[base]
+	if p == nil {
+		if len(c.pages) >= maxPages || c.pages == nil {
+			c.pages = map[uint64]*codePage{}
+		}
+		p = &codePage{base: base}
+		c.pages[base] = p
+	}
+	return p
+}
+
+// at is the instruction at an address, or nil. page is the wave's current one, and kept so.
+func (c *codeCache) at(page **codePage, pc uint64) *cachedInsn {
+	p := *page
+	if pc-p.base >= 1<<pageShift {
+		p = c.page(pc)
+		*page = p
+	}
+	in := &p.insns[pc>>2%uint64(len(p.insns))]
+	if !in.known {
+		in.known = true
+		got, ok := c.code.At(pc)
+		in.Insn, in.absent = got, !ok || got.Size == 0
+	}
+	if in.absent {
+		return nil
+	}
+	return in
+}

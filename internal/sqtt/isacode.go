@@ -1,0 +1,96 @@
+package sqtt
+
+import (
+	"sort"
+
+	"github.com/rigprof/rigprof/internal/isa"
+)
+
+// Program is the code that ran, in one or more code objects, as a [Code].
+type Program struct {
+	arch     isa.Arch
+	segments []codeSegment // by address
+}
+
+type codeSegment struct {
+	base uint64
+	code []byte
+}
+
+// NewProgram makes an empty program of an instruction set.
+func NewProgram(arch isa.Arch) *Program { return &Program{arch: arch} }
+
+// Add adds the code that lay at an address. It is kept, not copied. Where code overlaps, what was added last holds.
+func (p *Program) Add(base uint64, code []byte) {
+	i := sort.Search(len(p.segments), func(i int) bool { return p.segments[i].base > base })
+	p.segments = append(p.segments, codeSegment{})
+	copy(p.segments[i+1:], p.segments[i:])
+	p.segments[i] = codeSegment{base, code}
+}
+
+// bytes are the bytes from pc to the end of its segment.
+func (p *Program) bytes(pc uint64) []byte {
+	i := sort.Search(len(p.segments), func(i int) bool { return p.segments[i].base > pc }) - 1
+	if i < 0 || pc-p.segments[i].base >= uint64(len(p.segments[i].code)) {
+		return nil
+	}
+	return p.segments[i].code[pc-p.segments[i].base:]
+}
+
+// Decode is the instruction at pc.
+func (p *Program) Decode(pc uint64) (isa.Inst, bool) {
+	b := p.bytes(pc)
+	if len(b) < 4 {
+		return isa.Inst{}, false
+	}
+	in, err := isa.Decode(p.arch, b)
+	return in, err == nil
+}
+
+// At is the instruction at pc as the walk sees it.
+func (p *Program) At(pc uint64) (Insn, bool) {
+	in, ok := p.Decode(pc)
+	if !ok {
+		return Insn{}, false
+	}
+	t := isa.Trace(&in, 32)
+	out := Insn{Size: in.Size, Category: categoryOf(&in, &t), Again: t.Exit}
+	switch {
+	case t.Kind == isa.TraceEnd:
+		out.Step = StepEnd
+	case t.Kind == isa.TraceNone && t.Header0:
+		out.Step = StepBarrier
+	case t.Kind == isa.TraceNone:
+		out.Step = StepSkip
+	}
+	if target, ok := in.Target(pc); ok {
+		out.Offset = int32(target - pc - uint64(in.Size))
+	}
+	out.Wait = in.Op.Class == isa.Wait || in.Op.Has(isa.FlagLoad)
+	return out, true
+}
+
+// categoryOf is the category of the record that an instruction sends.
+func categoryOf(in *isa.Inst, t *isa.TraceInfo) Category {
+	if t.Branch {
+		return CategoryJump
+	}
+	switch t.Kind {
+	case isa.TraceVALU:
+		return CategoryVALU
+	case isa.TraceImm:
+		return CategoryImmed
+	case isa.TraceInst:
+		ops := &gfx11Ops
+		switch {
+		case in.Arch.CDNA():
+			ops = &gfx9Ops
+		case in.Arch == isa.RDNA4:
+			ops = &gfx12Ops
+		}
+		return ops[t.Op].category
+	case isa.TraceEnd:
+		return CategoryMessage
+	}
+	return CategoryNone
+}

@@ -1,0 +1,133 @@
+package sqtt
+
+// wave9State is what the walk keeps of a GFX9 wave besides: an instruction sends an ISSUE first and, when a unit takes
+// it, an INST that tells what it is.
+type wave9State struct {
+	on     bool
+	stalls []Cycles // ISSUE tokens that say that the wave stalls, since the last typed instruction
+	open   []int    // records whose INST is to come, by number in the wave
+	placed int      // records that have their place, by number in the wave
+}
+
+// token9 takes what a GFX9 token means to traced waves.
+func (k *walk) token9(kind Kind, w uint64, now Cycles) {
+	switch kind {
+	case KindIssue:
+		simd := uint32(w >> 5 & 3)
+		for slot := uint32(0); slot < 10; slot++ {
+			state := w >> (8 + 2*slot) & 3
+			if state == 0 {
+				continue
+			}
+			t := k.slot(simd<<4 | slot)
+			t.gfx9.on = true
+			switch state {
+			case 1:
+				if len(t.gfx9.stalls) < maxEarlyPCs {
+					t.gfx9.stalls = append(t.gfx9.stalls, now)
+				}
+			case 2:
+				t.gfx9.open = append(t.gfx9.open, t.first+len(t.insts))
+				t.insts = append(t.insts, Inst{Time: now, Dur: 4})
+			case 3:
+				k.immediate9(t, now)
+			}
+		}
+	case KindInst:
+		t := k.slots[w>>9&3<<4|w>>5&15]
+		if t != nil && t.live {
+			k.type9(t, uint8(w>>11&31), uint8(w>>9&3), now)
+		}
+	case KindInstPc:
+		if t := k.slots[w>>9&3<<4|w>>5&15]; t != nil && t.live {
+			k.newPC(t, w>>16<<2)
+		}
+	case KindRegCs, KindRegCsPriv:
+		me := uint8(w>>7+1) & 1
+		k.register(me, uint8(w>>5&3), uint32(w>>9&127), uint32(w>>16))
+	}
+}
+
+// immediate9 takes an ISSUE's state "immediate" of a wave.
+func (k *walk) immediate9(t *tracedWave, now Cycles) {
+	time := now
+	if n := len(t.insts); n > 0 {
+		time = min(now, t.insts[n-1].end())
+	}
+	dur := 4 + uint32(min(now-time, maxDur-4))
+	t.insts = append(t.insts, Inst{Time: time, Stall: dur, Dur: dur, Category: CategoryImmed})
+	k.place9(t)
+}
+
+func (in *Inst) end() Cycles { return in.Time + Cycles(in.Dur) }
+
+// type9 takes an INST of a wave, which tells what its oldest untyped record is.
+func (k *walk) type9(t *tracedWave, op uint8, simd uint8, now Cycles) {
+	o := &gfx9Ops[op]
+	if o.category >= categoryOther || len(t.gfx9.open) == 0 {
+		return // replays and traps issue nothing of their own
+	}
+	i := t.gfx9.open[0] - t.first
+	t.gfx9.open = append(t.gfx9.open[:0], t.gfx9.open[1:]...)
+	in := &t.insts[i]
+	issue := in.Time
+	in.Category, in.newPC = o.category, op == 7
+	used := 0
+	for used < len(t.gfx9.stalls) && t.gfx9.stalls[used] < issue {
+		used++
+	}
+	if used > 0 {
+		in.Time = t.gfx9.stalls[used-1]
+		if i > 0 {
+			in.Time = min(max(in.Time, t.insts[i-1].end()), issue)
+		}
+		t.gfx9.stalls = append(t.gfx9.stalls[:0], t.gfx9.stalls[used:]...)
+	}
+	in.Stall = uint32(min(issue-in.Time, maxDur/2))
+	in.Dur = in.Stall + 4 + uint32(min(max(0, now-issue-4*phase9(in.Category, issue, simd)), maxDur/4))
+	if i > 0 { // not longer than until this one, but no record takes less than 4
+		if before := &t.insts[i-1]; before.end() > in.Time {
+			before.Dur = max(4, uint32(max(0, in.Time-before.Time)))
+		}
+	}
+	k.place9(t)
+}
+
+// phase9 is by how many times 4 clocks an INST may follow its ISSUE before the instruction counts as longer.
+func phase9(c Category, issue Cycles, simd uint8) Cycles {
+	p := (issue/4 + Cycles(simd)) % 4
+	switch c {
+	case CategorySMEM, CategorySALU:
+		p += 5
+	case CategoryVALU:
+		p += 2
+	case CategoryLDS, CategoryJump, CategoryNext, CategoryMessage:
+		p++
+	}
+	return p / 4
+}
+
+// place9 gives records their places up to the first one without a type.
+func (k *walk) place9(t *tracedWave) {
+	for !t.waiting {
+		i := t.gfx9.placed - t.first
+		if i >= len(t.insts) || t.insts[i].Category == CategoryNone {
+			break
+		}
+		k.place(t, i)
+		t.gfx9.placed++
+	}
+	if len(t.insts) >= maxRecords && !t.waiting && len(t.gfx9.open) == 0 {
+		k.give(t, false)
+	}
+}
+
+// end9 ends a wave: s_endpgm lasts until then.
+func (k *walk) end9(t *tracedWave, now Cycles) {
+	if n := len(t.insts); n > 1 && t.insts[n-1].Category == CategoryMessage {
+		in := &t.insts[n-1]
+		in.Time = t.insts[n-2].end()
+		in.Stall = 0
+		in.Dur = uint32(max(4, min(now-in.Time+4, maxDur)))
+	}
+}

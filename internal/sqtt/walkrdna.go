@@ -1,0 +1,206 @@
+package sqtt
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"sync"
+
+	"github.com/rigprof/rigprof/internal/gpu"
+)
+
+// walkEvents are the kinds that the walk needs besides those of waves.
+func walkEvents(k Kind) bool {
+	switch k {
+	case KindInst, KindValuInst, KindImmOne, KindImmediate, KindWaveReady, KindNewPc, KindReg:
+		return true
+	}
+	return waveEvents(k)
+}
+
+var (
+	walkScanner11 = sync.OnceValue(func() *scanner { return rdnaScanner(newScanTable(gpu.GFX11, walkEvents)) })
+	walkScanner12 = sync.OnceValue(func() *scanner { return rdnaScanner(newScanTable(gpu.GFX12, walkEvents)) })
+)
+
+// token takes what a token of an RDNA stream means to traced waves. w is its low bits.
+func (k *walk) token(kind Kind, gfx12 bool, w uint64, hi uint8, now Cycles) {
+	switch kind {
+	case KindValuInst:
+		k.issue(k.slot(uint32(w>>7&31)), CategoryVALU, 1, false, now)
+	case KindInst:
+		if gfx12 {
+			k.inst(uint32(w>>7&31), &gfx12Ops[w>>12&255], uint32(w>>12&255), now)
+		} else {
+			k.inst(uint32(w>>8&31), &gfx11Ops[w>>13&127], uint32(w>>13&127), now)
+		}
+	case KindImmOne:
+		k.immediate(k.slot(uint32(w>>7&31)), now)
+	case KindImmediate:
+		for m := uint32(w >> 8 & 0xffff); m != 0; m &= m - 1 {
+			k.immediate(k.slot(uint32(bits.TrailingZeros32(m))), now)
+		}
+	case KindWaveReady:
+		for m := uint32(w >> 8 & 0xffff); m != 0; m &= m - 1 {
+			i := uint32(bits.TrailingZeros32(m))
+			if t := k.slots[i]; t != nil && t.live {
+				k.ready(t, now, gfx12)
+			}
+		}
+	case KindNewPc:
+		pc := w >> 16 & (1<<46 - 1)
+		if t := k.slots[w>>11&31]; t != nil && t.live {
+			k.newPC(t, pc<<2)
+		}
+		_ = hi // address bits above 62 are copies of the sign
+	case KindReg:
+		if w>>15&1 != 0 { // compute registers
+			k.register(uint8(w>>9&3), uint8(w>>7&3), uint32(w>>16&0xffff), uint32(w>>32))
+		}
+	case KindMisc:
+		if w&miscSave != 0 {
+			for _, t := range k.slots {
+				if t != nil {
+					t.standby = t.live
+				}
+			}
+		}
+	case KindHeader:
+		k.header(w)
+	}
+}
+
+// Compute registers that say where a dispatch's code begins, as offsets from 0x2e00.
+const (
+	regPGMLo = 0xc
+	regPGMHi = 0xd
+)
+
+// register takes a write of a compute register.
+func (k *walk) register(me, pipe uint8, addr, data uint32) {
+	p := &k.programs[me&3][pipe&3]
+	switch addr {
+	case regPGMLo:
+		p.lo = data
+	case regPGMHi:
+		p.hi = data
+	}
+}
+
+// header takes what a HEADER says of the trace: dsimd 13..14, dwgp 15..17, dsa 19, dprate 28..31, dp_derate 33..35, and on GFX12
+// exclude_barrier_wait 59.
+func (k *walk) header(w uint64) {
+	k.dsimd, k.dwgp, k.dsa = uint8(w>>13&3), uint8(w>>15&7), uint8(w>>19&1)
+	k.dprate = 1
+	if n := w >> 28 & 7; n != 0 {
+		k.dprate = 1 << (n - 1)
+	}
+	k.dprateRed = uint8(min(uint64(k.dprate)<<(w>>33&7), 253))
+	k.noBarrierWait = headerFamily(w) == gpu.GFX12 && w>>59&1 != 0
+}
+
+// traces says whether a wave runs on the traced SIMD.
+func (k *walk) traces(w *Wave, f gpu.Family) bool {
+	return w.SIMD == k.dsimd && w.Unit(f) == int(k.dwgp) && w.Array(f) == int(k.dsa)
+}
+
+// inst takes an INST of a wave.
+func (k *walk) inst(slot uint32, o *opInfo, op uint32, now Cycles) {
+	c, clocks := o.category, uint32(o.clocks)
+	switch {
+	case c >= categoryOther || c == CategoryNone:
+		k.special(slot, c, now)
+		return
+	case c == CategoryImmed:
+		k.immediate(k.slot(slot), now)
+		return
+	case clocks == clocksDPRate:
+		clocks = uint32(k.dprate)
+	case clocks == clocksDerated:
+		clocks = uint32(k.dprateRed)
+	}
+	k.issue(k.slot(slot), c, clocks, op == 5, now)
+}
+
+// special takes an INST that is no instruction of the program.
+func (k *walk) special(slot uint32, c Category, now Cycles) {
+	t := k.slots[slot%64]
+	if t == nil || !t.live {
+		return
+	}
+	switch c {
+	case categoryTrap:
+		t.standby = true
+	case categoryRFE:
+		if t.standby {
+			t.standby = false
+			k.jump(t, len(t.insts)-1)
+		}
+	}
+}
+
+// walkRDNA decodes one window of an RDNA stream whose instructions are walked; see fastRDNA.
+func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int) (more bool) {
+	at := d.pos / 8
+	start := uint64(d.pos % 8 / 4)
+	family := d.family
+	gfx12 := family == gpu.GFX12
+	sc, keys := walkScanner11(), keysOf(family)
+	if gfx12 {
+		sc = walkScanner12()
+	}
+	end, pieces, stall := s.scanWindow(sc, win, start, uint64(2*size))
+	if stall != 0 {
+		return d.plainUntil(buf, at*8+int(uint16(end))*4, false)
+	}
+	origin := d.now
+	k := d.walk
+	for _, piece := range pieces {
+		for _, e := range piece.events {
+			nibble, w := win.event(e)
+			now := origin + Cycles(piece.base+e>>scanTime)
+			l := &keys[w&255]
+			now += Cycles(w >> (l.lo & 63) & (1<<(l.w&63) - 1))
+			switch l.kind {
+			case KindValuInst:
+				k.issue(k.slot(uint32(w>>7&31)), CategoryVALU, 1, false, now)
+				continue
+			case KindInst:
+				if gfx12 {
+					k.inst(uint32(w>>7&31), &gfx12Ops[w>>12&255], uint32(w>>12&255), now)
+				} else {
+					k.inst(uint32(w>>8&31), &gfx11Ops[w>>13&127], uint32(w>>13&127), now)
+				}
+				continue
+			case KindImmOne, KindImmediate, KindWaveReady:
+				k.token(l.kind, gfx12, w, 0, now)
+				continue
+			case KindReg:
+				i := int(nibble >> 1)
+				w = binary.LittleEndian.Uint64(win[i:i+8])>>(nibble&1*4) | uint64(win[i+8])<<60*uint64(nibble&1)
+				k.token(KindReg, gfx12, w, 0, now)
+				continue
+			}
+			d.pos = at*8 + int(nibble)*4
+			d.now = origin + Cycles(piece.base+e>>scanTime)
+			before := d.now
+			p, _ := d.next(buf, d.pos, true)
+			p.Off += d.base * 8
+			d.token(&p)
+			if d.ext {
+				next := win.skipAllNops(nibble + uint16(p.Bits/4))
+				d.ext = int(next) >= 2*size-windowTail || win.load(next)&1 != 0
+			}
+			if d.ext || d.family != family {
+				d.pos += int(p.Bits)
+				d.slow = 1000
+				return true
+			}
+			if p.Kind == KindTimestamp {
+				origin += d.now - before
+			}
+		}
+	}
+	d.now = origin + Cycles(end>>scanTime)
+	d.pos = at*8 + int(uint16(end))*4
+	return size == windowBytes
+}
