@@ -30,7 +30,7 @@ type Options struct {
 // SimOptions are the simulated GPU's, for tests mostly.
 type SimOptions struct {
 	Unstable bool       // the stable power state cannot be had
-	VMID     uint32     // of this process; 0: 8
+	VMIDs    []uint32   // of this process's dispatches, in turn; nil: 8
 	Live     [][]uint32 // units that work; nil: the model's
 }
 
@@ -87,7 +87,7 @@ func simulated(model string, o Options) (device.Device, error) {
 	if o.Sim.Live != nil {
 		g.Live = o.Sim.Live
 	}
-	k, err := sim.New([]*gpu.GPU{g}, sim.Options{Unstable: o.Sim.Unstable, VMID: o.Sim.VMID})
+	k, err := sim.New([]*gpu.GPU{g}, sim.Options{Unstable: o.Sim.Unstable, VMIDs: o.Sim.VMIDs})
 	if err != nil {
 		return nil, fmt.Errorf("device sim:%s: %w", model, err)
 	}

@@ -32,6 +32,8 @@ type GPU struct {
 	cp   *cp.Processor
 	from epoch // of the busy time, guarded by busy
 
+	dispatches int // so far, guarded by busy
+
 	mu      sync.Mutex
 	owner   *process
 	holder  *file // of the stable power state
@@ -75,7 +77,7 @@ func (g *GPU) enter(p *process) error {
 		return fmt.Errorf("sim: %w", err)
 	}
 	g.cp, err = cp.New(cp.Config{
-		GPU: g.GPU, Regs: g.regs, Memory: p, Runner: m, Units: m.units(), Listeners: m.listeners(), VMID: g.opts.VMID,
+		GPU: g.GPU, Regs: g.regs, Memory: p, Runner: m, Units: m.units(), Listeners: m.listeners(), VMID: g.vmid,
 		Executable: p.executable, Interrupt: p.events.interrupt, Pace: g.pace, WaitLimit: g.opts.WaitLimit,
 	})
 	if err != nil {
@@ -92,6 +94,13 @@ func (g *GPU) leave(p *process) {
 	if g.owner == p {
 		g.owner, g.cp, g.machine = nil, nil, nil
 	}
+}
+
+// vmid is the address space of the next dispatch.
+func (g *GPU) vmid() uint32 {
+	v := g.opts.VMIDs[g.dispatches%len(g.opts.VMIDs)]
+	g.dispatches++
+	return v
 }
 
 // begin gives a queue the GPU.

@@ -21,7 +21,7 @@ import (
 // Options qualifies a simulated GPU. The zero value is a quiet one.
 type Options struct {
 	Unstable  bool          // another process holds the power state: the stable one cannot be had
-	VMID      uint32        // of the process; 0: 8, the first that amdkfd has
+	VMIDs     []uint32      // of the process: its dispatches have them in turn, as after re-mappings; nil: 8, the first that amdkfd has
 	WaitLimit time.Duration // of packets that wait for memory; 0: 10 s
 }
 
@@ -48,8 +48,8 @@ type file struct {
 // New makes a kernel whose topology shows the GPUs in order, behind one CPU node.
 func New(models []*gpu.GPU, o Options) (*Kernel, error) {
 	k := &Kernel{fds: map[int]*file{}, mappings: map[unsafe.Pointer]uintptr{}}
-	if o.VMID == 0 {
-		o.VMID = 8
+	if len(o.VMIDs) == 0 {
+		o.VMIDs = []uint32{8}
 	}
 	for i, m := range models {
 		g, err := newGPU(m, i, o)

@@ -20,7 +20,7 @@ type Config struct {
 	Runner    Runner
 	Units     []Unit
 	Listeners []Listener
-	VMID      uint32
+	VMID      func() uint32 // that the next dispatch's waves run in; nil: 0
 	// Executable reports whether packets may be fetched from the address; nil: from anywhere.
 	Executable func(addr uint64) bool
 	// Interrupt is raised by RELEASE_MEM once its store has landed.

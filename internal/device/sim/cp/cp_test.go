@@ -96,7 +96,7 @@ func setup(t testing.TB, name string, owned ...string) *bench {
 	}
 	b.p, err = New(Config{
 		GPU: g, Regs: regs, Memory: b.mem, Runner: b.rec, Units: []Unit{b.rec}, Listeners: []Listener{b.rec},
-		VMID: 8, WaitLimit: 20 * time.Millisecond,
+		VMID: func() uint32 { return 8 }, WaitLimit: 20 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

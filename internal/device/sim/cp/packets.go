@@ -250,7 +250,9 @@ func (p *Processor) waitRegMem(ctx context.Context, b []uint32, wide bool) error
 			if cmp.Holds(v, mask, ref) {
 				break
 			}
-			p.now += p.cost.wait
+			if !mem || looks == 0 { // how often memory is looked at depends on the host, which must not show in the time
+				p.now += p.cost.wait
+			}
 			switch {
 			case !mem && looks == maxRegWait:
 				return fmt.Errorf("%s is %#x; the wait for (it & %#x) %s %#x never ends",
@@ -457,13 +459,16 @@ func (p *Processor) dispatch(ctx context.Context, groups [3]uint32, initiator ui
 		return err
 	}
 	d := Dispatch{
-		Start: p.now, Groups: groups, Initiator: initiator, VMID: p.VMID,
+		Start: p.now, Groups: groups, Initiator: initiator,
 		Entry: uint64(first.get(n.pgmLo))<<8 | uint64(first.get(n.pgmLo+1)&0xff)<<40,
 		RSRC1: first.get(n.rsrc1), RSRC2: first.get(n.rsrc1 + 1), RSRC3: first.get(n.rsrc3),
 		Tmpring: first.get(n.tmpring), ResourceLimits: first.get(n.limits),
 		PacketAddr:  uint64(first.get(n.pktLo)) | uint64(first.get(n.pktLo+1))<<32,
 		Wave32:      p.GPU.Family != gpu.GFX9 && initiator&pm4.InitiatorWave32 != 0,
 		TraceEnable: first.get(n.traceEnable)&1 != 0, CountEnable: first.get(n.countEnable)&1 != 0,
+	}
+	if p.VMID != nil {
+		d.VMID = p.VMID()
 	}
 	for i := range d.UserData {
 		d.UserData[i] = first.get(n.userData + pm4.Reg(i))

@@ -162,12 +162,14 @@ func (p *Processor) findOwners() {
 	p.owners = make([]int8, uconfigEnd)
 	for r := range p.owners {
 		p.owners[r] = nobody
-		if p.regs.Name(pm4.Reg(r)) == "" {
+	}
+	for _, r := range p.regs.All() {
+		if r >= uconfigEnd {
 			continue
 		}
 		p.owners[r] = itself
 		for i, u := range p.units {
-			if u.Owns(pm4.Reg(r)) {
+			if u.Owns(r) {
 				p.owners[r] = int8(i)
 				break
 			}
