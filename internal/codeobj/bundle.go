@@ -262,17 +262,24 @@ func Choose(data []byte, target, kernel string) (*Object, error) {
 	if len(fit) == 0 {
 		return nil, fmt.Errorf("codeobj: no code object for %s; there is %s", target, targetList(embedded))
 	}
-	// More features set, and the processor itself before a generic one, is the closer fit.
+	// The processor itself before a generic one; then features as the device has them, or, where it does not say, as such
+	// devices usually run: SRAM ECC on, XNACK off.
+	feature := func(have, dev, usual Feature) int {
+		if dev < FeatureOff {
+			dev = usual
+		}
+		switch have {
+		case dev:
+			return 2
+		case FeatureNone, FeatureAny:
+			return 1
+		}
+		return 0
+	}
 	closeness := func(e Embedded) int {
-		n := 0
+		n := 2*feature(e.Target.XNACK, dev.XNACK, FeatureOff) + feature(e.Target.SRAMECC, dev.SRAMECC, FeatureOn)
 		if e.Target.Processor == dev.Processor {
-			n += 4
-		}
-		if e.Target.XNACK >= FeatureOff {
-			n++
-		}
-		if e.Target.SRAMECC >= FeatureOff {
-			n++
+			n += 8
 		}
 		return n
 	}

@@ -100,6 +100,34 @@ func TestBundles(t *testing.T) {
 	}
 }
 
+// TestChooseFeatures: of several objects that fit, the closest wins.
+func TestChooseFeatures(t *testing.T) {
+	obj := func(target string, flags ...byte) []string {
+		d := read(t, kernelsDir, "gfx942", "vadd.co")
+		copy(d[48:], flags)
+		return []string{"hipv4-amdgcn-amd-amdhsa--" + target, string(d)}
+	}
+	on, off, anyX := obj("gfx942:sramecc+:xnack+", 0x4c, 0x0f), obj("gfx942:sramecc+:xnack-", 0x4c, 0x0e), obj("gfx942", 0x4c, 0x05)
+	b := plainBundle(append(append(on, off...), anyX...)...)
+	for _, tt := range []struct {
+		data      []byte
+		dev, want string
+	}{
+		{b, "gfx942", "gfx942:sramecc+:xnack-"},
+		{b, "gfx942:xnack+", "gfx942:sramecc+:xnack+"},
+		{b, "gfx942:sramecc-", "gfx942"},
+		{plainBundle(append(on, anyX...)...), "gfx942", "gfx942"},
+		{plainBundle(on...), "gfx942", "gfx942:sramecc+:xnack+"},
+	} {
+		o, err := Choose(tt.data, tt.dev, "vadd")
+		if err != nil {
+			t.Errorf("%s: %v", tt.dev, err)
+		} else if got := o.Target.String(); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.dev, got, tt.want)
+		}
+	}
+}
+
 func TestBadBundles(t *testing.T) {
 	good := plainBundle("hip-amdgcn-amd-amdhsa--gfx1100", "12345678")
 	patch := func(b []byte, off int, v ...byte) []byte {

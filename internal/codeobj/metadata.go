@@ -44,6 +44,7 @@ type Meta struct {
 	MaxBlock     uint32    // work-items of a workgroup at most
 	ReqdBlock    [3]uint32 // 0: any
 	DynamicStack bool
+	WholeBlocks  bool // compiled for grids that their blocks divide (uniform_work_group_size)
 }
 
 // metadata is the AMDGPU note's content.
@@ -130,6 +131,9 @@ func readKernel(r *reader) (k Meta, err error) {
 			})
 		case ".uses_dynamic_stack":
 			k.DynamicStack, err = r.bool()
+			return err
+		case ".uniform_work_group_size":
+			k.WholeBlocks, err = r.bool()
 			return err
 		}
 		return errSkip

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/rigprof/rigprof/internal/codeobj"
 )
@@ -107,14 +108,40 @@ func (l *Launch) Shape(k *codeobj.Kernel) (*Ready, error) {
 		r.Groups[i] = uint32((uint64(n) + uint64(r.Block[i]) - 1) / uint64(r.Block[i]))
 		r.Partial[i] = n % r.Block[i]
 	}
+	if k.WholeBlocks && r.Partial != [3]uint32{} {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s was compiled for whole workgroups, and a block of %s does not divide the grid of %s", k.Name, dim(r.Block), dim(r.Grid)))
+	}
+	r.warnServices()
 	return r, nil
+}
+
+// services are hidden arguments that a runtime backs with code of its own, and what uses them.
+var services = map[string]string{
+	"hidden_printf_buffer":      "printf",
+	"hidden_hostcall_buffer":    "printf, assert or calls of the host",
+	"hidden_heap_v1":            "malloc",
+	"hidden_default_queue":      "launches of its own",
+	"hidden_multigrid_sync_arg": "synchronisation of several grids",
+}
+
+// warnServices tells what the kernel must not do. Compilers list a service that they cannot prove unused.
+func (r *Ready) warnServices() {
+	var uses []string
+	for i := range r.Kernel.Args {
+		if s := services[r.Kernel.Args[i].Kind]; s != "" {
+			uses = append(uses, s)
+		}
+	}
+	if len(uses) > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s may use %s, which rigprof does not serve: it would read address 0", r.Kernel.Name, strings.Join(uses, "; ")))
+	}
 }
 
 func dim(d [3]uint32) string { return fmt.Sprintf("%dx%dx%d", d[0], d[1], d[2]) }
 
 // Waves is the number of waves that the launch starts.
 func (r *Ready) Waves() uint64 {
-	lanes := uint64(max(r.Kernel.WaveSize, 1))
+	lanes := uint64(r.Kernel.Descriptor.WaveSize())
 	var n uint64
 	// Groups differ only in whether they are the partial last one of each axis: at most 8 kinds.
 	for kind := range 8 {

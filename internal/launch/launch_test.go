@@ -301,6 +301,77 @@ func TestShapeErrors(t *testing.T) {
 	}
 }
 
+func TestWarnings(t *testing.T) {
+	k := *openKernel(t, kernelsDir+"/gfx1100/empty.co", "")
+	k.WholeBlocks = true
+	k.Args = []codeobj.Arg{{Kind: "hidden_printf_buffer"}, {Kind: "hidden_block_count_x"}}
+	for grid, want := range map[string]int{"128": 1, "100": 2} {
+		l, err := Flags{Grid: grid, Block: "64"}.Parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := l.Shape(&k)
+		if err != nil || len(r.Warnings) != want {
+			t.Errorf("grid %s: %v, %q", grid, err, r.Warnings)
+		}
+	}
+}
+
+// TestHidden checks the places of hidden arguments that are not listed, and of those of version 4.
+func TestHidden(t *testing.T) {
+	k := *openKernel(t, kernelsDir+"/gfx1100/empty.co", "")
+	k.Args = []codeobj.Arg{{Kind: "by_value", Offset: 0, Size: 4}, {Kind: "dynamic_shared_pointer", Offset: 4, Size: 4, Align: 16}}
+	k.KernargBytes, k.GroupBytes = 8+256, 20
+	l, err := Flags{Grid: "70,6", Block: "32,4", Args: []string{"u32:7", "lds:100"}}.Parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := Env{ABI: 5, PrivateBase: 0x11, SharedBase: 0x22, QueueAddr: 0x1_0000_0033}
+	r, err := l.Build(&k, &heap{}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]byte, 264)
+	for off, v := range map[int]uint32{
+		0: 7, 4: 32, 8 + 0: 2, 8 + 4: 1, 8 + 8: 1, 8 + 12: 4<<16 | 32, 8 + 16: 6<<16 | 1, 8 + 20: 2, 8 + 64: 2, 8 + 120: 112, 8 + 192: 0x11, 8 + 196: 0x22,
+		8 + 200: 0x33, 8 + 204: 1,
+	} {
+		binary.LittleEndian.PutUint32(want[off:], v)
+	}
+	if diff := cmp.Diff(want, r.Kernarg); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if r.LDSBytes != 132 || r.Dims() != 2 || r.Waves() != 2*4+1*1+2*2+1 { // 32x4, 6x4, 32x2, 6x2
+		t.Errorf("%d bytes of LDS, %d dimensions, %d waves", r.LDSBytes, r.Dims(), r.Waves())
+	}
+	env.ABI = 4 // its hidden arguments are null here
+	if r, err = l.Build(&k, &heap{}, env); err != nil || !bytes.Equal(r.Kernarg[8:], make([]byte, 256)) {
+		t.Errorf("version 4: %x, %v", r.Kernarg, err)
+	}
+}
+
+// TestNoMetadata lays arguments out as C does where a file does not describe them.
+func TestNoMetadata(t *testing.T) {
+	k := *openKernel(t, kernelsDir+"/gfx1100/empty.co", "")
+	k.HasMeta, k.KernargBytes = false, 24
+	l, err := Flags{Args: []string{"u8:1", "u32:2", "buf:16", "u16:3"}}.Parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.Build(&k, &heap{}, Env{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "0100000002000000" + hex.EncodeToString(binary.LittleEndian.AppendUint64(nil, r.Buffers[0].Addr)) + "0300000000000000"
+	if got := hex.EncodeToString(r.Kernarg); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	l.Params = append(l.Params, l.Params[2])
+	if _, err := l.Build(&k, &heap{}, Env{}); err == nil || !strings.Contains(err.Error(), "24 bytes of arguments, 32 given") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestVerify(t *testing.T) {
 	l, err := ReadYAML([]byte(`launches:
 - name: x
