@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math/bits"
 
 	"github.com/rigprof/rigprof/internal/device/sim/cp"
 	"github.com/rigprof/rigprof/internal/device/sim/shader"
+	"github.com/rigprof/rigprof/internal/device/sim/timing"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/isa"
 )
@@ -18,6 +17,10 @@ type machine struct {
 	g      *GPU
 	arch   isa.Arch
 	shader *shader.Machine
+	timing *timing.Machine
+
+	observers  []timing.Observer
+	dispatches int // so far
 }
 
 func newMachine(g *GPU, p *process) (*machine, error) {
@@ -25,7 +28,11 @@ func newMachine(g *GPU, p *process) (*machine, error) {
 	if !ok {
 		return nil, fmt.Errorf("no instructions of %s are known", g.Target)
 	}
-	return &machine{g: g, arch: arch, shader: shader.NewMachine(p)}, nil
+	tm, err := timing.New(g.GPU, g.LiveUnits())
+	if err != nil {
+		return nil, err
+	}
+	return &machine{g: g, arch: arch, shader: shader.NewMachine(p), timing: tm}, nil
 }
 
 func (m *machine) units() []cp.Unit         { return nil }
@@ -47,6 +54,7 @@ func (m *machine) kernel(d *cp.Dispatch) *shader.Kernel {
 	k := &shader.Kernel{
 		Arch: m.arch, Entry: d.Entry, Wave32: d.Wave32, RSRC1: d.RSRC1, RSRC2: d.RSRC2, RSRC3: d.RSRC3,
 		Groups: d.Groups, Block: d.Block, Partial: d.Partial, VMID: d.VMID, DispatchPkt: d.PacketAddr,
+		Log: shader.LogFull,
 	}
 	copy(k.UserData[:], d.UserData[:])
 	unit := uint32(512)
@@ -70,9 +78,6 @@ func (m *machine) kernel(d *cp.Dispatch) *shader.Kernel {
 
 // Dispatch implements cp.Runner.
 func (m *machine) Dispatch(ctx context.Context, d *cp.Dispatch) (int64, error) {
-	if err := m.placeable(d); err != nil {
-		return d.Start, err
-	}
 	k := m.kernel(d)
 	run := m.shader.Run(ctx, k)
 	defer run.Close()
@@ -83,56 +88,12 @@ func (m *machine) Dispatch(ctx context.Context, d *cp.Dispatch) (int64, error) {
 	return end, err
 }
 
-// placeable refuses a grid that no unit may run: hardware would wait for ever.
-func (m *machine) placeable(d *cp.Dispatch) error {
-	live := m.g.LiveUnits()
-	for _, die := range d.Dies {
-		for s := range m.g.SEs {
-			e := die*m.g.SEs + s
-			for a, mask := range live[e] {
-				if mask&m.allowed(d.ThreadMgmt[e]>>(16*a)&0xffff) != 0 {
-					return nil
-				}
-			}
-		}
-	}
-	return errors.New("COMPUTE_STATIC_THREAD_MGMT leaves no unit to run the grid")
-}
-
-// allowed is the units that an array's half of COMPUTE_STATIC_THREAD_MGMT lets run: its bits are CUs, two of a WGP from gfx11 on.
-func (m *machine) allowed(cus uint32) uint32 {
-	if m.g.Family == gpu.GFX9 {
-		return cus
-	}
-	var units uint32
-	for u := range m.g.Units {
-		if cus>>(2*u)&3 != 0 {
-			units |= 1 << u
-		}
-	}
-	return units
-}
-
 // time runs the grid's workgroups and says when the last ends.
-func (m *machine) time(_ context.Context, d *cp.Dispatch, _ *shader.Kernel, run *shader.Run) (int64, error) {
-	var insts uint64
-	units := 0
-	for _, engine := range m.g.LiveUnits() {
-		for _, mask := range engine {
-			units += bits.OnesCount32(mask)
-		}
-	}
-	for {
-		g, err := run.Next()
-		if errors.Is(err, io.EOF) {
-			return d.Start + int64(insts)/int64(units*m.g.SIMDs) + 1000, nil
-		}
-		if err != nil {
-			return d.Start, err
-		}
-		for i := range g.Waves {
-			insts += g.Waves[i].Insts
-		}
-		g.Release()
-	}
+func (m *machine) time(ctx context.Context, d *cp.Dispatch, k *shader.Kernel, run *shader.Run) (int64, error) {
+	m.dispatches++
+	res, err := m.timing.Dispatch(ctx, timing.Dispatch{
+		Start: d.Start, Kernel: k, Source: run, Dies: d.Dies, ThreadMgmt: d.ThreadMgmt, ResourceLimits: d.ResourceLimits,
+		ID: m.dispatches, Traced: d.TraceEnable, Counted: d.CountEnable,
+	}, m.observers...)
+	return max(res.End, d.Start), err
 }
