@@ -47,7 +47,7 @@ func newRootCmd(e *env) *cobra.Command {
 		}
 	}
 	add("record", newTraceCmd(e), newCountersCmd(e))
-	add("read", newShowCmd(e), newDecodeCmd(e))
+	add("read", newShowCmd(e), newHotspotsCmd(e), newAnnotateCmd(e), newWavesCmd(e), newExportCmd(e), newDecodeCmd(e))
 	add("explain", newListCmd(e), newAsmCmd(e), newPM4Cmd(e), newInfoCmd(e), newVersionCmd(e))
 	return root
 }

@@ -48,6 +48,12 @@ var rules = []Rule{
 		memoryWait,
 	},
 	{
+		"memory-bound", "waits for vector memory although many waves share the SIMD",
+		"Waits for loads cost at least 20 % of all wave cycles, and half of that or more is exposed although four or more waves share the SIMD: they all wait. More waves will " +
+			"not help. Fetch less (reuse data in LDS or registers), make lanes of a wave read neighbouring addresses, use wider loads.",
+		memoryBound,
+	},
+	{
 		"lds-wait", "waits for LDS",
 		"A wait for LDS (lgkmcnt, dscnt) costs at least 5 % of all wave cycles. LDS accesses of lanes that fall into one bank at different addresses run one " +
 			"after the other: look at the stride of the index (32 banks of 4 bytes; pad rows by one element).",
@@ -66,9 +72,9 @@ var rules = []Rule{
 		scalarLoop,
 	},
 	{
-		"dependent-load", "loads that depend on loads (pointer chasing)",
-		"A load in a loop is waited for at once, every time: each turn pays the memory's whole latency. Work on several chains at once, prefetch, or change the " +
-			"data structure so that addresses are known earlier.",
+		"dependent-load", "loads that are waited for at once, in a loop (pointer chasing)",
+		"A load in a loop is waited for within the next few instructions, every time: each turn pays the memory's whole latency. Work on several chains at once, " +
+			"prefetch, or change the data structure so that addresses are known earlier.",
 		dependentLoad,
 	},
 	{
@@ -156,6 +162,20 @@ func memoryWait(h *Hot, r *Rule) []Advice {
 	return list
 }
 
+func memoryBound(h *Hot, r *Rule) []Advice {
+	var list []Advice
+	occ := h.occupancy()
+	h.waits(func(wait, load *analysis.InstCost, cycles int64) {
+		if load == nil || !isVMEM(load.Class) || occ < lowWaves || !h.worth(cycles/4) || wait.Exposed()*2 < cycles || len(list) >= 3 {
+			return
+		}
+		p := h.Place(load.Where)
+		list = append(list, h.at(r, wait, cycles, "%d cycles (%s), %d of them exposed though %.1f waves shared the SIMD, waiting for %s at %#x (%s)",
+			cycles, h.share(cycles), wait.Exposed(), occ, p.Text, load.PC, p.Line()))
+	})
+	return list
+}
+
 func ldsWait(h *Hot, r *Rule) []Advice {
 	var list []Advice
 	h.waits(func(wait, load *analysis.InstCost, cycles int64) {
@@ -192,11 +212,17 @@ func scalarLoop(h *Hot, r *Rule) []Advice {
 	return list
 }
 
+// atOnceBytes is how far behind a load its wait may stand to count as at once: the load and two or three instructions.
+const atOnceBytes = 24
+
 func dependentLoad(h *Hot, r *Rule) []Advice {
 	var list []Advice
 	h.waits(func(wait, load *analysis.InstCost, cycles int64) {
 		if load == nil || !isVMEM(load.Class) || load.Waves == 0 || load.Hits < 8*load.Waves || load.Loads < load.Hits/2 || !h.worth(cycles) || len(list) >= 3 {
 			return
+		}
+		if wait.Object != load.Object || wait.PC <= load.PC || wait.PC-load.PC > atOnceBytes {
+			return // other work stands between
 		}
 		list = append(list, h.at(r, load, cycles, "runs %d times in each wave and is waited for every time: %d cycles from issue to data on average, %d cycles in all (%s)",
 			load.Hits/load.Waves, load.LatencySum/max(load.Loads, 1), cycles, h.share(cycles)))

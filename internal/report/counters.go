@@ -260,7 +260,7 @@ func (t *Counted) Tables(limit int) []Table {
 			}
 		}
 	}
-	leftOut(&us, total, "units")
+	leftOut(&us, total, "units", "--limit")
 	return []Table{ds, vs, us, t.Quality.table()}
 }
 

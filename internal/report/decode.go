@@ -193,14 +193,14 @@ func (d *Decoded) Tables(limit int) []Table {
 			waves.Add(s.File, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, w.Stop-w.Start)
 		}
 	}
-	leftOut(&waves, total, "waves")
+	leftOut(&waves, total, "waves", "--limit")
 	return []Table{streams, waves, d.Quality.table()}
 }
 
 // leftOut says below a table how many of its rows are missing.
-func leftOut(t *Table, total int, what string) {
+func leftOut(t *Table, total int, what, flag string) {
 	if n := total - len(t.Rows); n > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("… %d more %s: --limit 0 shows all, --format csv or json are for programs", n, what))
+		t.Notes = append(t.Notes, fmt.Sprintf("… %d more %s: %s 0 shows all, --format csv or json are for programs", n, what, flag))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rigprof/rigprof/internal/codeobj"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/isa"
+	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
 // Hot is what instruction traces say: waves with their instructions, what they cost, and the code they ran.
@@ -57,6 +58,9 @@ func (h *Hot) Place(w analysis.Where) *Place {
 		return p
 	}
 	p := &Place{Where: w, Kernel: "unknown code", Text: "unknown"}
+	if w.Object < 0 {
+		p.Text = sqtt.Category(w.PC).String() + " at an unknown address"
+	}
 	if w.Object >= 0 && w.Object < len(h.Objects) && h.Objects[w.Object] != nil {
 		o := h.Objects[w.Object]
 		p.Kernel = fmt.Sprintf("code at %#x", w.PC)
@@ -211,7 +215,7 @@ func (d *Hotspots) Tables(limit int) []Table {
 		}
 		t.Add(cells...)
 	}
-	leftOut(&t, len(d.Rows), "rows")
+	leftOut(&t, len(d.Rows), "rows", "--top")
 	out := []Table{t}
 	if len(d.Advice) > 0 {
 		out = append(out, adviceTable(d.Advice))

@@ -318,7 +318,7 @@ func (t *Traced) Tables(limit int) []Table {
 			ws.Add(i, w.Engine, arrayOf(t.family, w.CU), unitOf(t.family, w.CU), w.SIMD, w.Slot, w.Start, w.Stop, w.Stop-w.Start)
 		}
 	}
-	leftOut(&ws, total, "waves")
+	leftOut(&ws, total, "waves", "--limit")
 	return []Table{ds, ws, t.Quality.table()}
 }
 

@@ -68,7 +68,7 @@ func (l *WaveList) Tables(limit int) []Table {
 		t.Add(w.Dispatch, w.Engine, arrayOf(l.hot.family, w.CU), unitOf(l.hot.family, w.CU), w.SIMD, w.Slot, w.Start, w.Cycles,
 			percent(w.Idle, w.Cycles), percent(w.Stall, w.Cycles), percent(w.Issue, w.Cycles), percent(w.Hidden, w.Cycles), w.Hits, w.Kernel)
 	}
-	leftOut(&t, len(l.Waves), "waves")
+	leftOut(&t, len(l.Waves), "waves", "--limit")
 	out := []Table{t}
 	if l.Width > 0 {
 		out = append(out, l.picture()...)

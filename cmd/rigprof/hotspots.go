@@ -1,0 +1,322 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/report"
+)
+
+// hotOptions say which instruction traces to read: a capture, or trace files with their code.
+type hotOptions struct {
+	decodeOptions
+	Code []string
+}
+
+const hotHelp = `
+The input is one capture, or thread trace files of any AMD tool with their code objects (--code FILE@BASE, BASE the address it was loaded at).`
+
+func (o *hotOptions) hotFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.Target, "target", "", "trace files: `target` that wrote them (default: what they and --code say)")
+	f.StringVar(&o.Header, "gfx9-header", "auto", "trace files: whether a gfx9 file starts with a tool's 8-byte header: auto, yes or no")
+	f.StringArrayVar(&o.Code, "code", nil, "trace files: a code object and its load address, `FILE[@BASE]`")
+	f.BoolVar(&o.Strict, "strict", false, "exit with 3 where the data is not whole")
+}
+
+// load reads what the arguments name.
+func (o *hotOptions) load(e *env, args []string) (*report.Hot, error) {
+	if len(args) == 1 && isCapture(args[0]) {
+		c, err := capture.Open(args[0])
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = c.Close() }() // only read
+		h, err := report.HotCapture(c)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", args[0], err)
+		}
+		return h, nil
+	}
+	var code []report.CodeFile
+	for _, s := range o.Code {
+		f, err := readCode(s)
+		if err != nil {
+			return nil, err
+		}
+		code = append(code, f)
+	}
+	var files []report.StreamFile
+	for _, name := range args {
+		f, err := readStream(e, name, o.decodeOptions)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return report.HotFiles(o.Target, files, code)
+}
+
+func isCapture(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // only read
+	var b [16]byte
+	n, _ := io.ReadFull(f, b[:])
+	return capture.IsCapture(b[:n])
+}
+
+// readCode reads FILE[@BASE].
+func readCode(s string) (report.CodeFile, error) {
+	f := report.CodeFile{Name: s}
+	if i := strings.LastIndexByte(s, '@'); i > 0 {
+		base, err := strconv.ParseUint(s[i+1:], 0, 64)
+		if err != nil {
+			return f, fmt.Errorf("--code %s: %q is no address", s, s[i+1:])
+		}
+		f.Name, f.Base = s[:i], base
+	}
+	var err error
+	f.Data, err = os.ReadFile(f.Name)
+	return f, err
+}
+
+func newHotspotsCmd(e *env) *cobra.Command {
+	var o hotOptions
+	var by, sort, explain string
+	var top int
+	cmd := &cobra.Command{
+		Use:   "hotspots CAPTURE|TRACE...",
+		Short: "Say where the cycles went: by instruction, line, function, kernel or class",
+		Long: "Sum up traced waves' cycles by instruction, source line, function, kernel or class of instruction, and give advice with its evidence.\n\n" +
+			"cycles are wave cycles: idle (before an instruction stood ready), stall (ready, not issued) and issue; exposed cycles are those in which no other wave\n" +
+			"of the SIMD kept a pipe of the same or a higher rank busy.\n" + hotHelp,
+		Example: "  rigprof hotspots vadd.rigprof\n  rigprof hotspots --by line --sort nonhidden --code gemm.hsaco@0x7f0000000000 se0.sqtt",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if explain != "" {
+				return nil
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if explain != "" {
+				e.started = true
+				return explainRule(e.Out, explain)
+			}
+			if err := o.validate(); err != nil {
+				return err
+			}
+			if err := oneOf("by", by, report.HotBy...); err != nil {
+				return err
+			}
+			if err := oneOf("sort", sort, report.HotSort...); err != nil {
+				return err
+			}
+			if top < 0 {
+				return fmt.Errorf("--top %d: want 0 or more", top)
+			}
+			e.started = true
+			h, err := o.load(e, args)
+			if err != nil {
+				return err
+			}
+			o.Limit = top
+			d := h.Hotspots(by, sort)
+			if err := e.render(d, &o.renderOptions); err != nil {
+				return err
+			}
+			return e.strict(o.Strict, &d.Quality)
+		},
+	}
+	cmd.Flags().StringVar(&o.Format, "format", "table", "output `format`: table, csv or json")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
+	cmd.Flags().StringVar(&by, "by", "insn", "group by insn, line, function, kernel or class")
+	cmd.Flags().StringVar(&sort, "sort", "cycles", "order by stall, latency (stall and issue), hits, nonhidden (exposed cycles) or cycles")
+	cmd.Flags().IntVar(&top, "top", 20, "show the first `n` rows (0: all); csv and json are always whole")
+	cmd.Flags().StringVar(&explain, "explain", "", "explain the advice `rule` and exit ('list' names them all)")
+	o.hotFlags(cmd)
+	return cmd
+}
+
+func explainRule(w io.Writer, name string) error {
+	var names []string
+	for _, r := range report.Rules() {
+		if r.Name == name || name == "list" {
+			if _, err := fmt.Fprintf(w, "%s: %s\n  %s\n", r.Name, r.Title, r.Explain); err != nil {
+				return err
+			}
+		}
+		names = append(names, r.Name)
+	}
+	if name != "list" && !slices.Contains(names, name) {
+		return &codeError{exitUsage, fmt.Errorf("no rule %q; there is %s", name, strings.Join(names, ", "))}
+	}
+	return nil
+}
+
+func newAnnotateCmd(e *env) *cobra.Command {
+	var o hotOptions
+	var kernel, source, colour string
+	var all bool
+	cmd := &cobra.Command{
+		Use:     "annotate CAPTURE|TRACE...",
+		Short:   "Show the code with each instruction's cycles beside it",
+		Long:    "Show the disassembly with each instruction's wave cycles beside it, and the source lines it came from.\n" + hotHelp,
+		Example: "  rigprof annotate vadd.rigprof\n  rigprof annotate --kernel vadd --source src --format csv vadd.rigprof",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			if err := oneOf("colour", colour, "auto", "always", "never"); err != nil {
+				return err
+			}
+			e.started = true
+			h, err := o.load(e, args)
+			if err != nil {
+				return err
+			}
+			a, err := h.Annotate(kernel)
+			if err != nil {
+				return err
+			}
+			err = e.output(o.Output, func(w io.Writer) error {
+				switch o.Format {
+				case "csv":
+					return a.CSV().CSV(w)
+				case "json":
+					return report.WriteJSON(w, a)
+				}
+				return a.WriteText(w, report.AnnotateText{
+					Colour: colour == "always" || colour == "auto" && o.Output == "" && e.terminal(), Source: sources(source), All: all,
+				})
+			})
+			if err != nil {
+				return err
+			}
+			return e.strict(o.Strict, &a.Quality)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Format, "format", "table", "output `format`: table, csv or json")
+	f.StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
+	f.StringVar(&kernel, "kernel", "", "only the kernel or function of this `name`")
+	f.StringVar(&source, "source", ".", "`folder` to look for source files in")
+	f.StringVar(&colour, "colour", "auto", "colours: auto, always or never (NO_COLOR is honoured)")
+	f.BoolVar(&all, "all", false, "show instructions that no traced wave ran, too")
+	o.hotFlags(cmd)
+	return cmd
+}
+
+// terminal says whether Out is a terminal that wants colours.
+func (e *env) terminal() bool {
+	f, ok := e.Out.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0
+}
+
+// sources reads source lines: where the file is named, below dir, or by its base name in dir.
+func sources(dir string) func(string, int) (string, bool) {
+	files := map[string][]string{}
+	return func(file string, line int) (string, bool) {
+		lines, ok := files[file]
+		if !ok {
+			for _, path := range []string{filepath.Join(dir, file), filepath.Join(dir, filepath.Base(file)), file} {
+				b, err := os.ReadFile(path)
+				if err == nil && !bytes.Contains(b[:min(len(b), 512)], []byte{0}) {
+					lines = strings.Split(string(b), "\n")
+					break
+				}
+			}
+			files[file] = lines
+		}
+		if line < 1 || line > len(lines) {
+			return "", false
+		}
+		return lines[line-1], true
+	}
+}
+
+func newWavesCmd(e *env) *cobra.Command {
+	var o hotOptions
+	var width int
+	cmd := &cobra.Command{
+		Use:     "waves CAPTURE|TRACE...",
+		Short:   "List the traced waves and draw their slots over time",
+		Long:    "List the waves whose instructions were traced, with the share of their cycles by state, and draw each slot over time.\n" + hotHelp,
+		Example: "  rigprof waves vadd.rigprof\n  rigprof waves --width 0 --format csv vadd.rigprof",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			if width < 0 || width > 10000 {
+				return fmt.Errorf("--width %d: want 0 to 10000", width)
+			}
+			e.started = true
+			h, err := o.load(e, args)
+			if err != nil {
+				return err
+			}
+			l := h.WaveList()
+			l.Width = width
+			if err := e.render(l, &o.renderOptions); err != nil {
+				return err
+			}
+			return e.strict(o.Strict, &l.Quality)
+		},
+	}
+	cmd.Flags().StringVar(&o.Format, "format", "table", "output `format`: table, csv or json")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
+	cmd.Flags().IntVar(&o.Limit, "limit", 32, "show `n` waves (0: all); csv and json are always whole")
+	cmd.Flags().IntVar(&width, "width", 80, "`columns` of the picture of slots (0: none)")
+	o.hotFlags(cmd)
+	return cmd
+}
+
+func newExportCmd(e *env) *cobra.Command {
+	var o hotOptions
+	cmd := &cobra.Command{
+		Use:   "export CAPTURE|TRACE...",
+		Short: "Write instruction costs for pprof, flame graphs, speedscope, spreadsheets",
+		Long:  "Write the traced instructions' costs for other tools.\n" + hotHelp,
+		Example: "  rigprof export --format pprof -o vadd.pb.gz vadd.rigprof && go tool pprof -top vadd.pb.gz\n" +
+			"  rigprof export --format html -o vadd.html vadd.rigprof",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("format", o.Format, report.ExportFormats...); err != nil {
+				return err
+			}
+			if err := oneOf("gfx9-header", o.Header, "auto", "yes", "no"); err != nil {
+				return err
+			}
+			e.started = true
+			h, err := o.load(e, args)
+			if err != nil {
+				return err
+			}
+			if err := e.output(o.Output, func(w io.Writer) error { return h.Export(w, o.Format) }); err != nil {
+				return err
+			}
+			return e.strict(o.Strict, &h.Quality)
+		},
+	}
+	cmd.Flags().StringVar(&o.Format, "format", "pprof", "output `format`: "+strings.Join(report.ExportFormats, ", "))
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
+	o.hotFlags(cmd)
+	return cmd
+}
