@@ -63,3 +63,26 @@ func BenchmarkWaves(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkWalk(b *testing.B) {
+	for _, c := range benchCaptures {
+		b.Run(c, func(b *testing.B) {
+			codes := map[string]*Program{}
+			for _, s := range captureStreams(b, c) {
+				codes[s.Dir], _ = captureProgram(b, s.Dir)
+			}
+			var code *Program
+			for _, code = range codes {
+				break
+			}
+			var w Walker
+			n := 0
+			benchmarkStreams(b, c, func(f gpu.Family, buf []byte) {
+				w.Reset(f, WalkOptions{}, code, func(wi *WaveInsts) { n += len(wi.Insts) })
+				w.Feed(buf)
+				w.Close()
+			})
+			b.ReportMetric(float64(n)/float64(b.N), "insts/op")
+		})
+	}
+}

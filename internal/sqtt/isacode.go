@@ -1,6 +1,7 @@
 package sqtt
 
 import (
+	"encoding/binary"
 	"sort"
 
 	"github.com/rigprof/rigprof/internal/isa"
@@ -51,7 +52,8 @@ func (p *Program) Decode(pc uint64) (isa.Inst, bool) {
 func (p *Program) At(pc uint64) (Insn, bool) {
 	in, ok := p.Decode(pc)
 	if !ok {
-		return Insn{}, false
+		size := encodedSize(p.arch, p.bytes(pc))
+		return Insn{Size: size}, size > 0
 	}
 	t := isa.Trace(&in, 32)
 	out := Insn{Size: in.Size, Category: categoryOf(&in, &t), Again: t.Exit}
@@ -93,4 +95,35 @@ func categoryOf(in *isa.Inst, t *isa.TraceInfo) Category {
 		return CategoryMessage
 	}
 	return CategoryNone
+}
+
+// encodedSize is the length of an instruction that the tables lack: hardware runs some that no document names, and the walk
+// needs no more of them. 0 where the length does not show.
+func encodedSize(a isa.Arch, code []byte) uint8 {
+	if len(code) < 8 {
+		return 0
+	}
+	w := binary.LittleEndian.Uint32(code)
+	size := uint8(4)
+	switch op := w >> 26; {
+	case w == 0: // padding
+		return 0
+	case w>>30 != 3: // SOP*, VOP1, VOP2, VOPC
+		if w>>31 == 0 && w&0x1ff == 0xff || w>>31 == 1 && w>>28 < 11 && (w&0xff == 0xff || w>>8&0xff == 0xff) {
+			size = 8 // a literal
+		}
+	case !a.CDNA() && (op == 0x33 || op == 0x35) || a.CDNA() && op == 0x34: // VOP3P, VOP3
+		size = 8
+		if s := binary.LittleEndian.Uint32(code[4:]); !a.CDNA() && (s&0x1ff == 0xff || s>>9&0x1ff == 0xff || s>>18&0x1ff == 0xff) {
+			size = 12
+		}
+	case a == isa.RDNA4 && op >= 0x36 && op != 0x3d: // VDS, VMEM; SMEM is shorter
+		size = 12
+		if op == 0x36 {
+			size = 8
+		}
+	default:
+		size = 8
+	}
+	return size
 }
