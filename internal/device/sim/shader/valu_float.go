@@ -607,8 +607,8 @@ func divFixup64(a, b, c uint64) uint64 {
 var twoOverPi = [...]uint64{
 	0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c,
 	0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f,
-	0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb18d5d0856,
-	0x033046fc7b6babf0, 0xcfbc209af4361da9,
+	0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08,
+	0x56033046fc7b6bab, 0xf0cfbc209af4361d,
 }
 
 func trigPreop(a, b uint64) uint64 {
@@ -630,5 +630,9 @@ func trigPreop(a, b uint64) uint64 {
 	if a>>52&0x7ff >= 1968 {
 		scale += 128
 	}
-	return u64(math.Ldexp(float64(m), scale))
+	r := u64(math.Ldexp(float64(m), scale))
+	if r>>52 == 0 {
+		return 0
+	}
+	return r
 }

@@ -272,22 +272,29 @@ func (v *vector) doubtful() string {
 		return "op_sel of source 2 is ignored"
 	case op == "s_setpc_b64" && !v.Ref && v.Origin == "" && v.Out.PC == "":
 		return "the jump does not happen"
+	case strings.HasPrefix(op, "v_dot4_f32_"):
+		return "8-bit floats are taken as integers"
+	case strings.Contains(op, "dot2acc_f32_f16") && strings.Contains(v.Asm, "-2.0"):
+		return "the constant is a float32"
+	case op == "v_cndmask_b16" && hexNum(v.Code[2:4])>>5&1 != 0:
+		return "op_sel of source 2 shifts the mask"
 	case op == "v_cndmask_b16" && v.Wave == 64:
 		return "the mask's high half and the register's other half are ignored"
 	case strings.HasPrefix(op, "v_div_scale") && v.denormal():
-		return "a denormal denominator gives NaN, division would fail"
+		return "a denormal denominator gives NaN, a large one is not scaled: division would fail"
 	case op == "s_code_end":
 		return "an illegal instruction"
 	}
 	return ""
 }
 
-// denormal tells whether the denominator or numerator of a division is denormal in some lane.
+// denormal tells whether the denominator or numerator of a division is denormal in some lane, or so large that its
+// reciprocal is.
 func (v *vector) denormal() bool {
 	for _, r := range []string{"40", "56", "41", "57"} {
 		for _, x := range parseLanes(v.In.V[r]) {
 			wide := strings.Contains(v.Op, "f64")
-			if !wide && x&0x7f800000 == 0 && x<<1 != 0 || wide && r[1]%2 == 1 && x&0x7ff00000 == 0 {
+			if !wide && (x&0x7f800000 == 0 && x<<1 != 0 || x>>23&255 >= 253) || wide && r[1]%2 == 1 && x&0x7ff00000 == 0 {
 				return true
 			}
 		}

@@ -1,0 +1,56 @@
+package shader_test
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"testing"
+
+	"github.com/rigprof/rigprof/internal/device/sim/shader"
+)
+
+// BenchmarkKernels reports executed wave instructions a second.
+func BenchmarkKernels(b *testing.B) {
+	dir, ls := launches(b)
+	for _, c := range []struct {
+		target, name string
+		grid         [3]uint32
+	}{
+		{"gfx1100", "gemm_f32", [3]uint32{}}, {"gfx1100", "stencil5", [3]uint32{}}, {"gfx1100", "vadd", [3]uint32{}},
+		{"gfx1100", "nbody", [3]uint32{}}, {"gfx1100", "mandelbrot", [3]uint32{}}, {"gfx1100", "softmax", [3]uint32{}}, {"gfx1100", "gemm_f16", [3]uint32{}},
+		{"gfx1100", "spin_short", [3]uint32{}}, {"gfx942", "gemm_f32", [3]uint32{}}, {"gfx942", "stencil5", [3]uint32{}}, {"gfx942", "gemm_f16", [3]uint32{}},
+	} {
+		for _, log := range []shader.Log{shader.LogNone, shader.LogFull} {
+			for i := range ls {
+				l := &ls[i]
+				if l.Name != c.name {
+					continue
+				}
+				b.Run(c.target+"/"+c.name+map[shader.Log]string{shader.LogFull: "/log"}[log], func(b *testing.B) {
+					j := prepare(b, c.target, filepath.Join(dir, "co", c.target, l.File+".co"), l)
+					j.k.Log = log
+					m := shader.NewMachine(j.mem)
+					insts := uint64(0)
+					b.ReportAllocs()
+					for b.Loop() {
+						run := m.Run(context.Background(), j.k)
+						for {
+							g, err := run.Next()
+							if err == io.EOF {
+								break
+							}
+							if err != nil {
+								b.Fatal(err)
+							}
+							for i := range g.Waves {
+								insts += g.Waves[i].Insts
+							}
+							g.Release()
+						}
+					}
+					b.ReportMetric(float64(insts)/b.Elapsed().Seconds()/1e6, "Minsts/s")
+				})
+			}
+		}
+	}
+}
