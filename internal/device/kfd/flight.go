@@ -16,8 +16,12 @@ import (
 )
 
 // Layout of the signal memory: the number of the last ended submission, then slots of the submissions in flight.
+//
+// Half as many may be in flight as there are slots, and as an AQL ring has packets: the queue marks a packet's place free after
+// the packet's work has ended, so the place is used again only when a later packet has ended too.
 const (
 	slots     = 1024
+	inFlight  = slots / 2
 	slotBytes = 64
 	sigSlots  = 4096 // offset of the first slot
 	sigBytes  = sigSlots + slots*slotBytes
@@ -94,7 +98,7 @@ func (f *flight) drop(err error) {
 func (d *Device) Submit(ctx context.Context, parts ...device.Part) (device.Point, error) {
 	d.submit.Lock()
 	defer d.submit.Unlock()
-	if err := d.room(ctx, func(f *flight) bool { return len(f.pending) < slots }); err != nil {
+	if err := d.room(ctx, func(f *flight) bool { return len(f.pending) < inFlight }); err != nil {
 		return 0, err
 	}
 	s := &submission{seq: d.flight.next + 1, done: make(chan struct{})}

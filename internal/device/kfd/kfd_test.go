@@ -366,6 +366,34 @@ func TestWaitLimit(t *testing.T) {
 	}
 }
 
+// Two processes share a GPU: memory and faults are each one's own.
+func TestTwoProcesses(t *testing.T) {
+	k := kernel(t, sim.Options{}, "gfx1100")
+	a, b := openDev(t, k, 0), openDev(t, k, 0)
+	buf, err := a.Alloc(t.Context(), 4096, device.AllocOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(d device.Device, w device.Words) error {
+		p, err := d.Submit(t.Context(), w)
+		if err != nil {
+			return err
+		}
+		return d.Wait(t.Context(), p)
+	}
+	write := device.Words(pm4.Stream(nil).WriteData(buf.Addr, 7))
+	err = run(b, write)
+	if f, ok := errors.AsType[*device.Fault](err); !ok || f.Addr != buf.Addr {
+		t.Errorf("the other process's write: %v", err)
+	}
+	if err := run(a, write); err != nil || buf.Bytes[0] != 7 {
+		t.Errorf("%v, %d", err, buf.Bytes[0])
+	}
+	if err := errors.Join(b.Close(), run(a, write), a.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 func BenchmarkSubmit(b *testing.B) {
 	d := openDev(b, kernel(b, sim.Options{}, "gfx1100"), 0)
 	for b.Loop() {

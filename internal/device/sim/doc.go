@@ -8,8 +8,11 @@
 //
 // A queue is a goroutine that sleeps until its doorbell is rung. Time on the GPU is modelled and does not depend
 // on the host; only the moment at which the host sees a result does (a result is not seen earlier than the
-// modelled time allows). A fault stops the GPU until the process closes /dev/kfd, and is told through the
-// events, and in full by Explain, as the kernel's log would.
+// modelled time allows). A fault stops all of a process's queues, and is told through its events, and in
+// full by Explain, as the kernel's log would.
 //
-// Left out: SDMA queues, SVM, debugging, more than one process at a time on a GPU.
+// Several processes may have a GPU: each opened /dev/kfd is one, with a VMID of its own. Their queues take turns, packet buffers
+// whole, on the same trace and counter units.
+//
+// Left out: SDMA queues, SVM, debugging.
 package sim

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rigprof/rigprof/internal/device/kfd/abi"
 	"github.com/rigprof/rigprof/internal/device/sim/cp"
+	"github.com/rigprof/rigprof/internal/device/sim/shader"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/pm4"
 )
@@ -32,12 +33,10 @@ type GPU struct {
 	cp   *cp.Processor
 	from epoch // of the busy time, guarded by busy
 
-	dispatches int // so far, guarded by busy
-
 	mu      sync.Mutex
-	owner   *process
+	users   map[*process]struct{}
+	entered int   // processes since it was powered up
 	holder  *file // of the stable power state
-	fault   error // stops the GPU until its process is gone
 	machine *machine
 }
 
@@ -55,7 +54,7 @@ func newGPU(m *gpu.GPU, index int, o Options) (*GPU, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &GPU{GPU: m, id: firstGPUID + uint32(index), opts: o, regs: regs}
+	g := &GPU{GPU: m, id: firstGPUID + uint32(index), opts: o, regs: regs, users: map[*process]struct{}{}}
 	for rev := range 256 { // the one that tells the board from others with its device id
 		if b, ok := gpu.ByPCI(m.PCIDevice, uint8(rev)); ok && b.Name == m.Name {
 			g.rev = uint32(rev)
@@ -65,53 +64,57 @@ func newGPU(m *gpu.GPU, index int, o Options) (*GPU, error) {
 	return g, nil
 }
 
-// enter powers the GPU up for a process.
+// enter lets a process have the GPU, beside others. The first powers it up.
 func (g *GPU) enter(p *process) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.owner != nil {
-		return unix.EBUSY
+	if len(g.users) == 0 {
+		if err := g.powerUp(); err != nil {
+			return fmt.Errorf("sim: %w", err)
+		}
 	}
-	m, err := newMachine(g, p)
+	p.vmids = g.opts.VMIDs
+	if g.entered > 0 { // amdkfd has VMIDs 8 to 15 on GPUs with graphics
+		p.vmids = []uint32{8 + uint32(g.entered)%8}
+	}
+	g.entered++
+	p.runner = &runner{m: g.machine, shader: shader.NewMachine(p)}
+	g.users[p] = struct{}{}
+	return nil
+}
+
+func (g *GPU) powerUp() error {
+	m, err := newMachine(g)
 	if err != nil {
-		return fmt.Errorf("sim: %w", err)
+		return err
 	}
 	g.cp, err = cp.New(cp.Config{
-		GPU: g.GPU, Regs: g.regs, Memory: p, Runner: m, Units: m.units(), Listeners: m.listeners(), VMID: g.vmid,
-		Executable: p.executable, Interrupt: p.events.interrupt, Pace: g.pace, WaitLimit: g.opts.WaitLimit,
+		GPU: g.GPU, Regs: g.regs, Units: m.units(), Listeners: m.listeners(), Pace: g.pace, WaitLimit: g.opts.WaitLimit,
 	})
 	if err != nil {
-		return fmt.Errorf("sim: %w", err)
+		return err
 	}
-	g.owner, g.fault, g.machine = p, nil, m
+	g.machine, g.entered = m, 0
 	g.ticks.Store(g.cp.Ticks(0))
 	return nil
 }
 
+// leave powers the GPU down once its last process is gone.
 func (g *GPU) leave(p *process) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.owner == p {
-		g.owner, g.cp, g.machine = nil, nil, nil
+	delete(g.users, p)
+	if len(g.users) == 0 {
+		g.cp, g.machine = nil, nil
 	}
-}
-
-// vmid is the address space of the next dispatch.
-func (g *GPU) vmid() uint32 {
-	v := g.opts.VMIDs[g.dispatches%len(g.opts.VMIDs)]
-	g.dispatches++
-	return v
 }
 
 // begin gives a queue the GPU.
 func (g *GPU) begin(ctx context.Context, p *process) error {
 	g.busy.Lock()
-	g.mu.Lock()
-	fault := g.fault
-	g.mu.Unlock()
-	if fault != nil {
+	if p.fault.Load() != nil {
 		g.busy.Unlock()
-		<-ctx.Done() // a stopped GPU executes nothing; it has been told why
+		<-ctx.Done() // nothing of a process that faulted is executed; it has been told why
 		return ctx.Err()
 	}
 	g.from = epoch{cycles: g.cp.Now(), host: time.Now()}
@@ -150,11 +153,9 @@ func (g *GPU) pace(ctx context.Context, now int64) error {
 	}
 }
 
-// failed stops the GPU and tells the process why.
+// failed stops a process and tells it why.
 func (g *GPU) failed(p *process, err error) {
-	g.mu.Lock()
-	g.fault = err
-	g.mu.Unlock()
+	p.fault.Store(&err)
 	var data abi.EventData
 	if m, ok := errors.AsType[*cp.MemoryError](err); ok {
 		data.MemoryException = abi.HSAMemoryExceptionData{VA: m.Addr &^ (pageBytes - 1), GPUID: g.id}

@@ -182,12 +182,20 @@ func (k *Kernel) Ring(doorbell *uint64, v uint64) {
 	}
 }
 
-// Explain implements kfd.System: what the kernel's log would say of the last fault.
+// Explain implements kfd.System: what the kernel's log would say of a fault on the GPU, the latest process's.
 func (k *Kernel) Explain(gpuID uint32) string {
-	if g := k.gpu(gpuID); g != nil {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return explain(g.fault)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, f := range k.fds {
+		if f.process == nil {
+			continue
+		}
+		f.process.mu.Lock()
+		g := f.process.gpu
+		f.process.mu.Unlock()
+		if err := f.process.fault.Load(); err != nil && g != nil && g.id == gpuID {
+			return explain(*err)
+		}
 	}
 	return ""
 }

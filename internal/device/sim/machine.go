@@ -12,18 +12,17 @@ import (
 	"github.com/rigprof/rigprof/internal/isa"
 )
 
-// machine is what a GPU has beside its command processor: shaders, their timing, trace and counter units.
+// machine is what a GPU has beside its command processor: timing of the shaders, trace and counter units.
 type machine struct {
 	g      *GPU
 	arch   isa.Arch
-	shader *shader.Machine
 	timing *timing.Machine
 
 	observers  []timing.Observer
 	dispatches int // so far
 }
 
-func newMachine(g *GPU, p *process) (*machine, error) {
+func newMachine(g *GPU) (*machine, error) {
 	arch, ok := isa.ArchOf(g.Target)
 	if !ok {
 		return nil, fmt.Errorf("no instructions of %s are known", g.Target)
@@ -32,14 +31,20 @@ func newMachine(g *GPU, p *process) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &machine{g: g, arch: arch, shader: shader.NewMachine(p), timing: tm}, nil
+	return &machine{g: g, arch: arch, timing: tm}, nil
 }
 
 func (m *machine) units() []cp.Unit         { return nil }
 func (m *machine) listeners() []cp.Listener { return nil }
 
+// runner runs a process's dispatches: its shaders see its memory.
+type runner struct {
+	m      *machine
+	shader *shader.Machine
+}
+
 // CodeWritten implements cp.Runner.
-func (m *machine) CodeWritten() { m.shader.Invalidate() }
+func (r *runner) CodeWritten() { r.shader.Invalidate() }
 
 // Bits of COMPUTE_PGM_RSRC2 and the units of its LDS_SIZE, and of COMPUTE_TMPRING_SIZE's WAVESIZE.
 const (
@@ -77,11 +82,11 @@ func (m *machine) kernel(d *cp.Dispatch) *shader.Kernel {
 }
 
 // Dispatch implements cp.Runner.
-func (m *machine) Dispatch(ctx context.Context, d *cp.Dispatch) (int64, error) {
-	k := m.kernel(d)
-	run := m.shader.Run(ctx, k)
+func (r *runner) Dispatch(ctx context.Context, d *cp.Dispatch) (int64, error) {
+	k := r.m.kernel(d)
+	run := r.shader.Run(ctx, k)
 	defer run.Close()
-	end, err := m.time(ctx, d, k, run)
+	end, err := r.m.time(ctx, d, k, run)
 	if f, ok := errors.AsType[*shader.Fault](err); ok && errors.Is(f, shader.ErrMemory) {
 		err = &cp.MemoryError{Addr: f.Addr, Write: f.Write, Err: f, Kernel: f.Kernel}
 	}

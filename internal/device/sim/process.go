@@ -32,6 +32,11 @@ type process struct {
 	bells  unsafe.Pointer // the doorbell page as the kernel sees it; nil: no queue yet
 	closed bool
 
+	runner     *runner
+	vmids      []uint32
+	dispatches int // so far, guarded by the GPU's busy
+	fault      atomic.Pointer[error]
+
 	table atomic.Pointer[[]mapping] // of the GPU's addresses, ascending
 }
 
@@ -236,6 +241,13 @@ func (p *process) Map(addr uint64, write bool) ([]byte, bool) {
 		return nil, false
 	}
 	return m.bytes[addr-m.va:], true
+}
+
+// vmid is the address space of the next dispatch.
+func (p *process) vmid() uint32 {
+	v := p.vmids[p.dispatches%len(p.vmids)]
+	p.dispatches++
+	return v
 }
 
 func (p *process) executable(addr uint64) bool {

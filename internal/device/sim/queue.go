@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rigprof/rigprof/internal/device/kfd/abi"
+	"github.com/rigprof/rigprof/internal/device/sim/cp"
 	"github.com/rigprof/rigprof/internal/pm4"
 )
 
@@ -32,6 +33,7 @@ type queue struct {
 	bell        *uint64
 	rung        chan struct{} // one token: something may be new
 	processed   uint64        // dwords or AQL packets
+	state       cp.Queue
 	ctx         context.Context
 	cancel      context.CancelFunc
 	done        sync.WaitGroup
@@ -94,6 +96,7 @@ func (p *process) createQueue(a *abi.CreateQueueArgs) error {
 	p.nextQ++
 	p.queues[q.id] = q
 	a.QueueID, a.DoorbellOffset = q.id, uint64(8*slot)
+	q.state = cp.Queue{Memory: p, Runner: p.runner, VMID: p.vmid, Executable: p.executable, Interrupt: p.events.interrupt}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	q.done.Go(q.run)
 	return nil
@@ -172,7 +175,7 @@ func (q *queue) drain() error {
 		// Packet by packet, so that the read pointer tells how far it got.
 		for len(words) > 0 {
 			k := packetDwords(words)
-			if err := g.cp.Run(q.ctx, q.dies, words[:k], int(q.processed)); err != nil {
+			if err := g.cp.Run(q.ctx, &q.state, q.dies, words[:k], int(q.processed)); err != nil {
 				return err
 			}
 			g.ticked()
@@ -209,7 +212,7 @@ func (q *queue) drainAQL() error {
 			if err != nil {
 				return err
 			}
-			if err := g.cp.RunIndirect(q.ctx, q.dies, p.Addr, p.Dwords); err != nil {
+			if err := g.cp.RunIndirect(q.ctx, &q.state, q.dies, p.Addr, p.Dwords); err != nil {
 				return err
 			}
 			if p.CompletionSignal != 0 {

@@ -16,24 +16,34 @@ import (
 type Config struct {
 	GPU       *gpu.GPU
 	Regs      *pm4.RegTable
-	Memory    Memory
-	Runner    Runner
 	Units     []Unit
 	Listeners []Listener
-	VMID      func() uint32 // that the next dispatch's waves run in; nil: 0
-	// Executable reports whether packets may be fetched from the address; nil: from anywhere.
-	Executable func(addr uint64) bool
-	// Interrupt is raised by RELEASE_MEM once its store has landed.
-	Interrupt func(contextID uint32)
 	// Pace is called before the host can see that work up to the time is done; it may sleep.
 	Pace func(ctx context.Context, now int64) error
 	// WaitLimit is how long a wait on memory may last on the host; 0: 10 s. The host may write that memory.
 	WaitLimit time.Duration
 }
 
+// Queue is what a Processor needs to know of a queue whose packets it executes. It keeps the queue's persistent state, the
+// registers of SET_SH_REG, while other queues have the processor. Make a new one for each queue.
+type Queue struct {
+	Memory Memory
+	Runner Runner
+	VMID   func() uint32 // that the next dispatch's waves run in; nil: 0
+	// Executable reports whether packets may be fetched from the address; nil: from anywhere.
+	Executable func(addr uint64) bool
+	// Interrupt is raised by RELEASE_MEM once its store has landed.
+	Interrupt func(contextID uint32)
+
+	sh []shState // per die; nil: as after reset
+}
+
+type shState [shEnd - shBase]uint32
+
 // Processor executes packets. It is not for use by several goroutines at once.
 type Processor struct {
 	Config
+	*Queue    // whose packets are executed
 	regs      *pm4.RegTable
 	names     names
 	units     []Unit
@@ -78,11 +88,24 @@ func New(c Config) (*Processor, error) {
 	p.findOwners()
 	for d := range c.GPU.Dies {
 		p.files = append(p.files, newRegFile(d, c.GPU.SEs))
-		for _, r := range n.threadMgmt {
-			p.files[d].set(r, 0xffffffff)
-		}
 	}
 	return p, nil
+}
+
+// connect gives the processor to a queue.
+func (p *Processor) connect(q *Queue) {
+	p.Queue = q
+	if q.sh == nil {
+		q.sh = make([]shState, len(p.files))
+		for d := range q.sh {
+			for _, r := range p.names.threadMgmt {
+				q.sh[d][r-shBase] = 0xffffffff
+			}
+		}
+	}
+	for d, f := range p.files {
+		f.sh = &q.sh[d]
+	}
 }
 
 // Now is the GPU's time in shader cycles.
@@ -95,13 +118,15 @@ func (p *Processor) Ticks(now int64) uint64 {
 }
 
 // Run executes packets of a ring on the dies of the mask. off is where they start, for errors.
-func (p *Processor) Run(ctx context.Context, dies uint32, words []uint32, off int) error {
+func (p *Processor) Run(ctx context.Context, q *Queue, dies uint32, words []uint32, off int) error {
+	p.connect(q)
 	p.active, p.depth = dies, 0
 	return p.run(ctx, words, 0, off)
 }
 
 // RunIndirect executes n dwords of packets at addr, as INDIRECT_BUFFER does.
-func (p *Processor) RunIndirect(ctx context.Context, dies uint32, addr uint64, n int) error {
+func (p *Processor) RunIndirect(ctx context.Context, q *Queue, dies uint32, addr uint64, n int) error {
+	p.connect(q)
 	p.active, p.depth = dies, 0
 	return p.indirect(ctx, addr, n)
 }

@@ -75,6 +75,7 @@ func (r *recorder) CodeWritten() { r.code++ }
 
 type bench struct {
 	p   *Processor
+	q   *Queue
 	mem flat
 	rec *recorder
 	t   *pm4.RegTable
@@ -95,9 +96,9 @@ func setup(t testing.TB, name string, owned ...string) *bench {
 		b.rec.owned[b.reg(t, n)] = true
 	}
 	b.p, err = New(Config{
-		GPU: g, Regs: regs, Memory: b.mem, Runner: b.rec, Units: []Unit{b.rec}, Listeners: []Listener{b.rec},
-		VMID: func() uint32 { return 8 }, WaitLimit: 20 * time.Millisecond,
+		GPU: g, Regs: regs, Units: []Unit{b.rec}, Listeners: []Listener{b.rec}, WaitLimit: 20 * time.Millisecond,
 	})
+	b.q = &Queue{Memory: b.mem, Runner: b.rec, VMID: func() uint32 { return 8 }}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func (b *bench) run(t testing.TB, s pm4.Stream) error {
 	for i, w := range s {
 		binary.LittleEndian.PutUint32(b.mem[at+4*i:], w)
 	}
-	return b.p.RunIndirect(t.Context(), 1<<b.p.GPU.Dies-1, memBase+at, len(s))
+	return b.p.RunIndirect(t.Context(), b.q, 1<<b.p.GPU.Dies-1, memBase+at, len(s))
 }
 
 func (b *bench) dword(off int) uint32 { return binary.LittleEndian.Uint32(b.mem[off:]) }
@@ -234,7 +235,7 @@ func TestErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := b.p.Run(ctx, 1, pm4.Stream(nil).Nop(1), 0); !errors.Is(err, context.Canceled) {
+	if err := b.p.Run(ctx, b.q, 1, pm4.Stream(nil).Nop(1), 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -258,7 +259,7 @@ func TestPredication(t *testing.T) {
 		t.Errorf("%d entries: %v", n, b.rec.log)
 	}
 	// A ring's PRED_EXEC has no effect.
-	must(t, b.p.Run(t.Context(), 0xff, pm4.Stream(nil).PredExec(1, 3).SetUconfig(ctrl, 5), 0))
+	must(t, b.p.Run(t.Context(), b.q, 0xff, pm4.Stream(nil).PredExec(1, 3).SetUconfig(ctrl, 5), 0))
 	if got := b.rec.values[key(Select{7, All, All, All}, ctrl)]; got != 5 {
 		t.Errorf("die 7 has %d", got)
 	}
@@ -306,6 +307,19 @@ func TestDispatch(t *testing.T) {
 	}
 }
 
+// Each queue has persistent state of its own; the other registers are the GPU's.
+func TestQueues(t *testing.T) {
+	b := setup(t, "gfx1100")
+	other := &Queue{Memory: b.mem, Runner: b.rec}
+	user, plain := b.reg(t, "COMPUTE_USER_DATA_0"), b.reg(t, "SPI_CONFIG_CNTL")
+	must(t, b.run(t, pm4.Stream(nil).SetSh(user, 1).SetUconfig(plain, 2)))
+	must(t, b.p.Run(t.Context(), other, 1, pm4.Stream(nil).CopyRegToMem(user, memBase, true).CopyRegToMem(plain, memBase+4, true).SetSh(user, 3), 0))
+	must(t, b.run(t, pm4.Stream(nil).CopyRegToMem(user, memBase+8, true)))
+	if b.dword(0) != 0 || b.dword(4) != 2 || b.dword(8) != 1 {
+		t.Errorf("%d %d %d", b.dword(0), b.dword(4), b.dword(8))
+	}
+}
+
 func BenchmarkIndirect(b *testing.B) {
 	c := setup(b, "gfx1100")
 	s := pm4.Stream(nil)
@@ -319,7 +333,7 @@ func BenchmarkIndirect(b *testing.B) {
 	}
 	b.SetBytes(int64(4 * len(s)))
 	for b.Loop() {
-		if err := c.p.RunIndirect(b.Context(), 1, memBase+0x2000, len(s)); err != nil {
+		if err := c.p.RunIndirect(b.Context(), c.q, 1, memBase+0x2000, len(s)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -337,7 +351,7 @@ func FuzzPackets(f *testing.F) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_ = b.p.Run(ctx, 1, words, 0) // neither panics nor hangs
+		_ = b.p.Run(ctx, b.q, 1, words, 0) // neither panics nor hangs
 		if ctx.Err() != nil {
 			t.Fatal("it went on for a second")
 		}

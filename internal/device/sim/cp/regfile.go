@@ -89,7 +89,7 @@ func findNames(t *pm4.RegTable, engines int) (names, error) {
 
 // regFile is one die's registers that belong to no unit.
 type regFile struct {
-	sh      [shEnd - shBase]uint32
+	sh      *shState             // of the queue that executes
 	uconfig map[pm4.Reg][]uint32 // per engine
 	engines int
 	sel     Select
