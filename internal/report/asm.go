@@ -2,9 +2,11 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/rigprof/rigprof/internal/codeobj"
 	"github.com/rigprof/rigprof/internal/isa"
@@ -25,6 +27,8 @@ type AsmFunc struct {
 	Kernel bool      `json:"kernel"`
 	Wave   int       `json:"wave"`
 	Insts  []AsmInst `json:"instructions"`
+
+	size uint64
 }
 
 // AsmInst is one instruction, or a word that is none.
@@ -52,24 +56,12 @@ func Disassemble(o *codeobj.Object, name string) (*Asm, error) {
 		return nil, fmt.Errorf("no instruction table for %s", o.Target.Processor)
 	}
 	a := &Asm{Schema: "rigprof/asm/1", Target: o.Target.String(), Functions: []AsmFunc{}}
-	for _, s := range o.Symbols {
-		if !s.Func {
+	for _, f := range functions(o, arch) {
+		if name != "" && name != f.Symbol && name != f.Name {
 			continue
 		}
-		f := AsmFunc{Name: codeobj.Demangle(s.Name), Symbol: s.Name, Addr: s.Addr, Wave: 64}
-		if !arch.CDNA() {
-			f.Wave = 32
-		}
-		for i := range o.Kernels {
-			if o.Kernels[i].Entry == s.Addr {
-				f.Kernel, f.Wave = true, o.Kernels[i].Descriptor.WaveSize()
-			}
-		}
-		if name != "" && name != s.Name && name != f.Name {
-			continue
-		}
-		code := o.Bytes(s.Addr)
-		f.Insts = disassemble(o, arch, f.Wave, s.Addr, code[:min(uint64(len(code)), s.Size)])
+		code := o.Bytes(f.Addr)
+		f.Insts = disassemble(o, arch, f.Wave, f.Addr, code[:min(uint64(len(code)), f.size)])
 		a.Functions = append(a.Functions, f)
 	}
 	if len(a.Functions) == 0 {
@@ -81,6 +73,45 @@ func Disassemble(o *codeobj.Object, name string) (*Asm, error) {
 		return nil, fmt.Errorf("no function with code")
 	}
 	return a, nil
+}
+
+// functions lists an object's functions by address, without their instructions. An object without symbols of functions has its kernels; one
+// without those either has its code as one function.
+func functions(o *codeobj.Object, arch isa.Arch) []AsmFunc {
+	wave := 64
+	if !arch.CDNA() {
+		wave = 32
+	}
+	var list []AsmFunc
+	for _, s := range o.Symbols {
+		if s.Func && s.Size > 0 {
+			list = append(list, AsmFunc{Name: codeobj.Demangle(s.Name), Symbol: s.Name, Addr: s.Addr, Wave: wave, size: s.Size})
+		}
+	}
+	_, hi := o.Text()
+	if len(list) == 0 {
+		for i := range o.Kernels {
+			if k := &o.Kernels[i]; len(o.Bytes(k.Entry)) > 0 {
+				size := k.Size
+				if size == 0 && k.Entry < hi {
+					size = hi - k.Entry
+				}
+				list = append(list, AsmFunc{Name: k.Demangled, Symbol: k.Name, Addr: k.Entry, size: size})
+			}
+		}
+		slices.SortFunc(list, func(a, b AsmFunc) int { return cmp.Compare(a.Addr, b.Addr) })
+	}
+	if lo, hi := o.Text(); len(list) == 0 && hi > lo {
+		list = append(list, AsmFunc{Name: fmt.Sprintf("code at %#x", lo), Addr: lo, Wave: wave, size: hi - lo})
+	}
+	for i := range list {
+		for k := range o.Kernels {
+			if o.Kernels[k].Entry == list[i].Addr {
+				list[i].Kernel, list[i].Wave = true, o.Kernels[k].Descriptor.WaveSize()
+			}
+		}
+	}
+	return list
 }
 
 // disassemble lists the instructions of code, which is at addr.

@@ -111,6 +111,12 @@ func Decode(files []StreamFile) *Decoded {
 	})
 	q := &d.Quality
 	var notes grouped
+	idle := capture.Warning // a stream without waves, unless others have some
+	for _, r := range results {
+		if len(r.Waves) > 0 {
+			idle = capture.Info
+		}
+	}
 	for i, r := range results {
 		q.stream(i, r, d.Streams[i].Packets)
 		name := d.Streams[i].File
@@ -124,7 +130,7 @@ func Decode(files []StreamFile) *Decoded {
 		case d.Streams[i].Packets == 0:
 			notes.add(name, capture.Warning, "no token could be read", "check --target")
 		case len(r.Waves) == 0:
-			notes.add(name, capture.Warning, "no wave starts and ends in it", "no work may have run on this engine; --format packets shows what there is")
+			notes.add(name, idle, "no wave starts and ends in it", "no work may have run on this engine; --format packets shows what there is")
 		}
 	}
 	notes.into(q)

@@ -26,6 +26,7 @@ type Hot struct {
 	family gpu.Family
 	arch   isa.Arch
 	places map[analysis.Where]*Place
+	funcs  map[int][]AsmFunc
 }
 
 // Place is where an instruction belongs: names and lines for people.
@@ -64,16 +65,10 @@ func (h *Hot) Place(w analysis.Where) *Place {
 	if w.Object >= 0 && w.Object < len(h.Objects) && h.Objects[w.Object] != nil {
 		o := h.Objects[w.Object]
 		p.Kernel = fmt.Sprintf("code at %#x", w.PC)
-		wave := 64
-		if !h.arch.CDNA() {
-			wave = 32
-		}
-		if s, ok := o.Func(w.PC); ok {
-			p.Kernel = codeobj.Demangle(s.Name)
-			for i := range o.Kernels {
-				if o.Kernels[i].Entry == s.Addr {
-					wave = o.Kernels[i].Descriptor.WaveSize()
-				}
+		wave := 32
+		for _, f := range h.functions(w.Object) {
+			if w.PC >= f.Addr && w.PC-f.Addr < f.size {
+				p.Kernel, wave = f.Name, f.Wave
 			}
 		}
 		for _, f := range o.Line(w.PC) {
@@ -88,6 +83,19 @@ func (h *Hot) Place(w analysis.Where) *Place {
 	}
 	h.places[w] = p
 	return p
+}
+
+// functions are an object's, kept.
+func (h *Hot) functions(object int) []AsmFunc {
+	list, ok := h.funcs[object]
+	if !ok {
+		list = functions(h.Objects[object], h.arch)
+		if h.funcs == nil {
+			h.funcs = map[int][]AsmFunc{}
+		}
+		h.funcs[object] = list
+	}
+	return list
 }
 
 // HotRow is the cost of one group: an instruction, a line, a function, a kernel or a class.

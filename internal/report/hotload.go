@@ -238,6 +238,9 @@ func walkStream(s *hotStream, arch isa.Arch, code []loadedCode) walked {
 		}
 		w.waves = append(w.waves, *a)
 	})
+	if len(w.sites) == 0 { // the engine traces no instructions: its waves say nothing
+		return walked{result: w.result}
+	}
 	return w
 }
 
