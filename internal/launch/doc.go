@@ -25,20 +25,14 @@ package launch
 
 import "fmt"
 
-// Error is a launch that does not fit, or a description of one that cannot be read. Detail holds further lines: the
-// kernel's signature, what the flags would have to look like.
+// Error is a launch that does not fit, or a description of one that cannot be read. Detail holds further lines for whoever
+// shows it to a user: the kernel's signature, what the flags would have to look like.
 type Error struct {
 	Msg    string
 	Detail []string
 }
 
-func (e *Error) Error() string {
-	s := "launch: " + e.Msg
-	for _, d := range e.Detail {
-		s += "\n  " + d
-	}
-	return s
-}
+func (e *Error) Error() string { return "launch: " + e.Msg }
 
 func errorf(format string, args ...any) error {
 	return &Error{Msg: fmt.Sprintf(format, args...)}

@@ -94,48 +94,74 @@ func (f *Fill) Write(mem []byte, t Type) error {
 		f.cycle(mem, t, count)
 		return nil
 	}
-	var sum uint64
-	for i := range count {
-		var v uint64
-		switch f.Kind {
-		case FillConst:
-			v = f.Value
-		case FillIota:
-			v = t.fromInt(i)
-		case FillRand:
-			v = random(t, word(f.Seed, i))
-		case FillGrid:
-			v = t.fromFloat(float64(f.Lo+int64(high(f.Seed, i)%f.N)) * f.Scale)
-		case FillBits:
-			v = t.fromInt(high(f.Seed, i))
-		case FillMod:
-			v = t.fromInt(high(f.Seed, i) % f.N)
-		case FillChoose:
-			v = f.Values[high(f.Seed, i)%uint64(len(f.Values))]
-		case FillOffsets:
-			v = t.fromInt(sum)
-			sum += high(f.Seed, i) % f.N
-		}
-		t.put(mem[i*uint64(size):], v)
-	}
+	each(mem, size, f.element(t))
 	return nil
 }
 
-// random is the type's random value made of a word of the stream.
-func random(t Type, r uint64) uint64 {
-	switch t {
-	case F64:
-		return t.fromFloat(float64(r>>11) * 0x1p-53)
-	case F32:
-		return t.fromFloat(float64(r>>40) * 0x1p-24)
-	case F16:
-		return t.fromFloat(float64(r>>53) * 0x1p-11)
-	case BF16:
-		return t.fromFloat(float64(r>>56) * 0x1p-8)
-	case I64, U64:
-		return r
+// element gives the bits of element i; it is called for 0, 1, … in turn.
+func (f *Fill) element(t Type) func(i uint64) uint64 {
+	seed, n := f.Seed, f.N
+	switch f.Kind {
+	case FillConst:
+		return func(uint64) uint64 { return f.Value }
+	case FillIota:
+		return t.fromInt
+	case FillRand:
+		switch t {
+		case F32:
+			return func(i uint64) uint64 { return uint64(math.Float32bits(float32(word(seed, i)>>40) * 0x1p-24)) }
+		case F64:
+			return func(i uint64) uint64 { return math.Float64bits(float64(word(seed, i)>>11) * 0x1p-53) }
+		case F16:
+			return func(i uint64) uint64 { return t.fromFloat(float64(word(seed, i)>>53) * 0x1p-11) }
+		case BF16:
+			return func(i uint64) uint64 { return t.fromFloat(float64(word(seed, i)>>56) * 0x1p-8) }
+		case I64, U64:
+			return func(i uint64) uint64 { return word(seed, i) }
+		}
+		return func(i uint64) uint64 { return high(seed, i) }
+	case FillGrid:
+		return func(i uint64) uint64 { return t.fromFloat(float64(f.Lo+int64(high(seed, i)%n)) * f.Scale) }
+	case FillBits:
+		return func(i uint64) uint64 { return t.fromInt(high(seed, i)) }
+	case FillMod:
+		return func(i uint64) uint64 { return t.fromInt(high(seed, i) % n) }
+	case FillChoose:
+		return func(i uint64) uint64 { return f.Values[high(seed, i)%uint64(len(f.Values))] }
 	}
-	return t.fromInt(r >> 32)
+	var sum uint64 // FillOffsets
+	return func(i uint64) uint64 {
+		v := t.fromInt(sum)
+		sum += high(seed, i) % n
+		return v
+	}
+}
+
+// each writes elements of a size; the bits beyond it are dropped.
+func each(mem []byte, size int, value func(uint64) uint64) {
+	i := uint64(0)
+	switch size {
+	case 1:
+		for at := range mem {
+			mem[at] = byte(value(i))
+			i++
+		}
+	case 2:
+		for ; len(mem) >= 2; mem = mem[2:] {
+			le.PutUint16(mem, uint16(value(i)))
+			i++
+		}
+	case 4:
+		for ; len(mem) >= 4; mem = mem[4:] {
+			le.PutUint32(mem, uint32(value(i)))
+			i++
+		}
+	default:
+		for ; len(mem) >= 8; mem = mem[8:] {
+			le.PutUint64(mem, value(i))
+			i++
+		}
+	}
 }
 
 // cycle writes a permutation that is one cycle (Sattolo's shuffle): p = 0, 1, …; for i from count-1 down to 1 swap p[i]

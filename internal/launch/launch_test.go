@@ -256,7 +256,7 @@ func TestMismatch(t *testing.T) {
 		case tt.want == "" && err != nil:
 			t.Errorf("%v: %v", tt.args, err)
 		case tt.want == "":
-		case err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), Signature(tt.k)):
+		case err == nil || !strings.Contains(err.Error(), tt.want) || !slices.Contains(err.(*Error).Detail, Signature(tt.k)):
 			t.Errorf("%v: %v, want %q and the signature", tt.args, err, tt.want)
 		}
 	}
