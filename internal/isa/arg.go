@@ -150,7 +150,7 @@ func (in *Inst) scalarArg(a *Arg, v uint32) {
 			a.Reg *= 4
 		}
 	case FieldSaddr:
-		if v == 0x7f || !in.Arch.CDNA() && v == 124 {
+		if in.Arch.CDNA() && v == 0x7f || !in.Arch.CDNA() && v == 124 {
 			a.Kind = ArgNone
 		}
 	case FieldSoffset:
@@ -173,7 +173,7 @@ func (in *Inst) scalarArg(a *Arg, v uint32) {
 // align drops the low bits of a scalar tuple's number, as LLVM and the hardware do.
 func (in *Inst) align(a *Arg) {
 	switch {
-	case a.Reg >= 124:
+	case a.Reg >= 124, a.Reg >= 102 && a.Reg < Ttmp0 && (a.Reg > 105 || in.Arch.CDNA()):
 	case a.Bits > 64:
 		a.Reg &^= 3
 	case a.Bits == 64 && !in.maskArg(a):

@@ -251,5 +251,3 @@ func decodeVOP3PX(in Inst, code []byte) (Inst, error) {
 	}
 	return in, nil
 }
-
-func (in *Inst) check() error { return nil }

@@ -273,6 +273,7 @@ type Op struct {
 	Class  Class
 	Reads  Regs // implicit
 	Writes Regs // implicit
+	mods   uint16
 	trace  traceRow
 }
 

@@ -294,9 +294,9 @@ func (p *printer) arg(a *Arg) {
 
 func packed(a *Arg) int { return max(int(a.Count), 1) }
 
-// halves tells whether LLVM names the half of a 16-bit VGPR operand: on gfx11 only.
+// halves tells whether LLVM names the half of a 16-bit VGPR operand: on gfx11, and in few operations on gfx12.
 func (p *printer) halves(a *Arg) bool {
-	if p.family != familyRDNA3 || a.Bits != 16 {
+	if a.Bits != 16 || p.family != familyRDNA3 && !(p.family == familyRDNA4 && p.in.movesHalf()) {
 		return false
 	}
 	switch p.in.Op.Format {

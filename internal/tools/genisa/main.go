@@ -383,6 +383,8 @@ func (g *gen) operands(row map[string]string, format string) (first, count int) 
 			kind = "KindImm"
 		case kind == "KindVGPR" && (format == "VOP3" || format == "VOP3SD" || format == "VOP3P" || format == "VINTERP") && strings.HasPrefix(p[0], "src"):
 			kind = "KindSrc" // LLVM takes any source there
+		case kind == "KindVGPR" && format == "VOP1" && p[0] == "src0":
+			kind = "KindSrcV"
 		}
 		typ, count := elem(row, p[4], bits)
 		list = append(list, fmt.Sprintf("{Field%s, %s, Type%s, %d, %s, %d}", field, dir, typ, count, kind, bits))
@@ -488,8 +490,29 @@ func (g *gen) op(f family, row map[string]string) string {
 			seen[t.id] = true
 		}
 	}
-	return fmt.Sprintf("{%q, %s, %s, %d, %d, %d, %s, %s, %s, %s, %s}", name, strings.Join(flags, "|"),
-		row["opcode"], first, count, g.set(f, enc, firstForm), format, class(row, enc, format), regs(row, "reads"), regs(row, "writes"), g.traceOf(f, row))
+	return fmt.Sprintf("{%q, %s, %s, %d, %d, %d, %s, %s, %s, %s, %#x, %s}", name, strings.Join(flags, "|"),
+		row["opcode"], first, count, g.set(f, enc, firstForm), format, class(row, enc, format), regs(row, "reads"), regs(row, "writes"), mods(row), g.traceOf(f, row))
+}
+
+// mods packs the modifiers column as modAbs, modNeg… of package isa say.
+func mods(row map[string]string) int {
+	m := 0
+	if row["modifiers"] == "-" {
+		return 0
+	}
+	for _, w := range strings.Split(row["modifiers"], ",") {
+		name, val, _ := strings.Cut(w, ":")
+		bits := 1
+		if val != "" {
+			bits = atoi(map[string]string{"": row[""], "modifiers": val}, "modifiers")
+		}
+		shift, ok := map[string]int{"abs": 0, "neg": 3, "neg_hi": 6, "clamp": 9, "omod": 10, "opsel": 11, "lds": 12}[name]
+		if !ok {
+			log.Fatalf("%s: modifier %q", row[""], w)
+		}
+		m |= bits << shift
+	}
+	return m
 }
 
 // alwaysLiteral tells whether a literal dword follows whatever the sources are.

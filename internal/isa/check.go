@@ -1,0 +1,265 @@
+package isa
+
+import "strings"
+
+// Modifiers that an operation takes, in Op.mods.
+const (
+	modAbs   = 0 // three bits each
+	modNeg   = 3
+	modNegHi = 6
+	modClamp = 1 << 9
+	modOmod  = 1 << 10
+	modOpSel = 1 << 11
+	modLds   = 1 << 12
+)
+
+// check refuses what LLVM's disassembler refuses: source codes that mean nothing, tuples that do not exist, and bits
+// that must be zero because the operation has no such operand or modifier.
+func (in *Inst) check() error {
+	if !in.operandsExist(in.Op, false) || in.OpY != nil && !in.operandsExist(in.OpY, true) || !in.zeroFields() {
+		return ErrOperand
+	}
+	return nil
+}
+
+func (in *Inst) operandsExist(op *Op, y bool) bool {
+	for i := range int(op.count) {
+		a := in.arg(op, i, y)
+		switch a.Kind {
+		case ArgScalar:
+			if !in.scalarExists(&a) {
+				return false
+			}
+			if k := op.Operands()[i].Kind; (k == KindSrcV || k == KindSrcAV || k == KindSrcVI || k == KindSrcAVI) && a.Reg < 124 {
+				return false
+			}
+		case ArgConst, ArgLiteral:
+			if k := op.Operands()[i].Kind; k == KindSrcV || k == KindSrcAV || k == KindSrcAcc {
+				return false
+			}
+		case ArgVGPR:
+			if a.Hi && op.Has(FlagTrue16) && in.Arch == RDNA4 && !in.movesHalf() {
+				return false // LLVM 22 has the halves on gfx11 only
+			}
+			if in.Arch.CDNA() && a.Reg&1 != 0 && int(a.Reg)+a.Regs() > 256 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// movesHalf tells whether LLVM 22 knows the operation's halves on gfx12 too.
+func (in *Inst) movesHalf() bool {
+	b := in.Op.Base()
+	return b == "v_mov_b16" || b == "v_swap_b16"
+}
+
+// scalarExists tells whether a scalar register or special source of the operand's size exists.
+func (in *Inst) scalarExists(a *Arg) bool {
+	r, n := a.Reg, a.Regs()
+	if in.maskArg(a) {
+		n = 1 // the wave's size is not known here
+	}
+	cdna := in.Arch.CDNA()
+	top := uint16(106)
+	if cdna {
+		top = 102
+	}
+	switch {
+	case r < top:
+		return n <= 2 || int(r)+n <= 106
+	case r < 106: // CDNA: FLAT_SCRATCH, XNACK_MASK
+		return n == 1 || n == 2 && r&1 == 0
+	case r < Ttmp0:
+		return n == 1 || n == 2 && r == VccLo
+	case r < 124:
+		return int(r)+n <= 124
+	case r == in.Arch.Null():
+		return true
+	case r == in.Arch.M0():
+		return n == 1
+	case r < 128:
+		return n == 1 || n == 2 && r == ExecLo
+	case r == 230 || r == 231, r >= SrcSharedBase && r <= 239, r >= SrcVccz && r <= SrcScc:
+		return n <= 2 || in.Op.Class == Matrix
+	case r == 254:
+		return n == 1
+	}
+	return false
+}
+
+// zeroFields tells whether the bits that mean nothing for this operation are zero where LLVM wants them so.
+func (in *Inst) zeroFields() bool {
+	op := in.Op
+	rdna := !in.Arch.CDNA()
+	zero := func(fields ...Field) bool {
+		for _, f := range fields {
+			if in.Field(f) != 0 && !op.names(f) {
+				return false
+			}
+		}
+		return true
+	}
+	switch op.Format {
+	case DS:
+		if op.count == 0 && (in.Field(FieldOffset0) != 0 || in.Field(FieldOffset1) != 0 || in.Flag(FieldGds)) && op.Name == "ds_nop" {
+			return false
+		}
+		return zero(FieldVaddr, FieldData, FieldData1, FieldVdst)
+	case FLAT:
+		none := uint32(124)
+		if !rdna {
+			none = 0
+		}
+		return !in.Flag(FieldSve) && in.Field(FieldSaddr) == none
+	case GLOBAL, SCRATCH:
+		if rdna && op.count == 0 && in.Field(FieldSaddr) != 124 {
+			return false
+		}
+		return !(op.Format == GLOBAL && in.Flag(FieldSve)) && !(op.Has(FlagLDS) && in.Flag(FieldAcc))
+	case SMEM:
+		switch {
+		case in.Arch == RDNA4:
+			return !op.names(FieldSdata) || in.Field(FieldSdata) < 32 || !op.immData()
+		case rdna:
+			return (op.count > 0 && !op.immData()) || !in.Flag(FieldGLC) && !in.Flag(FieldDLC)
+		}
+		return op.names(FieldSoffset) || !in.Flag(FieldImm)
+	case MUBUF:
+		if op.count == 0 || op.Name == "buffer_store_lds_dword" {
+			if in.Flag(FieldOffen) || in.Flag(FieldIdxen) || in.Flag(FieldGLC) || op.Code >= 62 && (in.Flag(FieldSC0) || in.Flag(FieldNT) || in.Flag(FieldSC1) || in.Flag(FieldAcc)) && !rdna {
+				return false
+			}
+			return in.Flag(FieldLds) == (op.count != 0 || op.Name == "buffer_store_lds_dword") && !in.Flag(FieldTfe)
+		}
+		return !(in.Flag(FieldTfe) && (op.Has(FlagAtomic) || op.Has(FlagLDS))) && !(in.Flag(FieldLds) && op.mods&modLds == 0)
+	case MTBUF:
+		return !in.Flag(FieldTfe)
+	case MIMG:
+		return zero(FieldSamp) && in.imageBits()
+	case SOPP:
+		return op.count > 0 || op.Name == "s_endpgm" || op.Name == "s_waitcnt" || in.Field(FieldSimm16) == 0
+	case VOP1, VOP2, VOPC:
+		switch {
+		case op.count == 0 && op.Format == VOP1:
+			return in.Field(FieldVdst) == 0
+		case op.count == 0:
+			return in.Raw[0]&0x01ffffff == 0
+		case in.Form == DPP16, in.Form == SDWA:
+			return in.shortModifiersExist()
+		}
+	case VOP3, VOP3SD:
+		if rdna && in.Form < DPP16 && !zero(FieldSrc0) || rdna && !zero(FieldSrc1, FieldSrc2) || op.count == 0 && in.Field(FieldVdst) != 0 {
+			return false
+		}
+		return in.modifiersExist() && (in.Form != DPP16 || in.dppExists())
+	case VOP3P:
+		if (strings.HasPrefix(op.Name, "v_dot4_f32_") || op.Class == Matrix && in.Arch == RDNA4 && !op.Has(FlagSWMMAC)) && (in.Field(FieldOpSel) != 0 || in.OpSelHi() != 7) {
+			return false
+		}
+		if rdna && !zero(FieldSrc2) {
+			return false
+		}
+		if in.HasField(FieldCbsz) {
+			if op.Has(FlagSMFMAC) || !op.Has(FlagMFMA) {
+				return in.Field(FieldBlgp) == 0 && (op.Has(FlagSMFMAC) || in.Field(FieldCbsz) == 0)
+			}
+			return true
+		}
+		return in.modifiersExist() && (in.Form != DPP16 || in.dppExists()) && (op.names(FieldSrc2) || in.Field(FieldOpSel)&4 == 0 || op.Class == Matrix)
+	}
+	return true
+}
+
+// immData tells whether the data field holds a number: probes and prefetches.
+func (o *Op) immData() bool {
+	for i := range o.Operands() {
+		if p := &operandPool[int(o.first)+i]; p.Field == FieldSdata {
+			return p.Kind == KindImm
+		}
+	}
+	return false
+}
+
+// dppExists tells whether the lane control means something.
+func (in *Inst) dppExists() bool {
+	c := in.Field(FieldDppCtrl)
+	cdna := in.Arch.CDNA()
+	switch {
+	case c < 0x100, c > 0x100 && c < 0x110, c > 0x110 && c < 0x120, c > 0x120 && c < 0x130, c == 0x140, c == 0x141, c >= 0x150 && c < 0x160:
+		return true
+	case c == 0x130, c == 0x134, c == 0x138, c == 0x13c, c == 0x142, c == 0x143:
+		return cdna
+	}
+	return !cdna && c >= 0x160 && c < 0x170
+}
+
+// shortModifiersExist checks the modifiers of DPP16 and SDWA: floats have neg and abs, integers in SDWA sext.
+func (in *Inst) shortModifiersExist() bool {
+	op := in.Op
+	if in.Form == DPP16 && !in.dppExists() {
+		return false
+	}
+	var float, either, named [2]bool // either: LLVM has both kinds
+	floatDst := false
+	for i := range int(op.count) {
+		o := &operandPool[int(op.first)+i]
+		if s := sourceOf(o.Field); s == 0 || s == 1 {
+			class := strings.Contains(op.Name, "_class_")
+			float[s] = o.Type >= TypeF16 && o.Type <= TypeF64 && !(s == 1 && (class || strings.HasPrefix(op.Name, "v_ldexp")))
+			either[s] = !in.Arch.CDNA() && (o.Bits == 16 || o.Type == TypeI16 || o.Type == TypeU16) || s == 0 && class ||
+				strings.HasPrefix(op.Name, "v_cndmask") || in.Form == DPP16 && strings.HasPrefix(op.Name, "v_dot")
+			named[s] = true
+		} else if o.Type.Float() {
+			floatDst = true
+		}
+	}
+	for s, f := range [2][3]Field{{FieldSrc0Neg, FieldSrc0Abs, FieldSrc0Sext}, {FieldSrc1Neg, FieldSrc1Abs, FieldSrc1Sext}} {
+		if !float[s] && !either[s] && (in.Flag(f[0]) || in.Flag(f[1])) || (float[s] || !named[s]) && in.Flag(f[2]) {
+			return false
+		}
+	}
+	if in.Form == SDWA && op.Format != VOPC && !floatDst && in.Field(FieldOmod) != 0 {
+		return false
+	}
+	if in.Form == SDWA && !named[1] && (in.Field(FieldSrc1Sel) != 0 || in.Flag(FieldS1)) {
+		return false
+	}
+	return true
+}
+
+// imageBits checks the fields that only some image operations have.
+func (in *Inst) imageBits() bool {
+	o := imageOpOf(in.Op.Name)
+	name := in.Op.Name
+	if in.Flag(FieldD16) && (o.atomic || o.bvh || strings.HasSuffix(name, "_pck") || strings.HasSuffix(name, "_sgn") || strings.HasPrefix(name, "image_get")) {
+		return false
+	}
+	if o.bvh { // no mask, no shape: LLVM wants all channels, an untyped resource and no sampler
+		if in.Field(FieldDmask) != 0xf || !in.Flag(FieldR128) || in.Field(FieldDim) != 0 || in.Flag(FieldTfe) {
+			return false
+		}
+		return in.Arch == RDNA4 || in.Flag(FieldUnorm) && in.Raw[0]>>12&7 == 0
+	}
+	if in.Arch != RDNA4 {
+		return true
+	}
+	if in.HasField(FieldVaddr4) { // VIMAGE
+		return o.bvh || in.Field(FieldVaddr4) == 0
+	}
+	three := o.extra == 0 && !o.lod && !o.grads && !strings.HasPrefix(name, "image_msaa")
+	return !three || in.Field(FieldVaddr3) == 0
+}
+
+// modifiersExist tells whether the operation takes the modifiers that are set.
+func (in *Inst) modifiersExist() bool {
+	m := uint32(in.Op.mods)
+	if in.Field(FieldAbs)&^(m>>modAbs&7) != 0 || in.Field(FieldNeg)&^(m>>modNeg&7) != 0 || in.Field(FieldNegHi)&^(m>>modNegHi&7) != 0 {
+		return false
+	}
+	if in.Flag(FieldClamp) && m&modClamp == 0 || in.Field(FieldOmod) != 0 && m&modOmod == 0 {
+		return false
+	}
+	return in.Op.Format != VOP3P || in.Field(FieldOpSel) == 0 || m&modOpSel != 0
+}
