@@ -48,6 +48,12 @@ type codePage struct {
 type cachedInsn struct {
 	Insn
 	known, absent bool
+
+	// What a record does whose wave stands here, if plain: it belongs to the instruction skip bytes on, the wave goes on
+	// step bytes from here, or taken bytes where a branch is taken.
+	plain      bool
+	skip, step uint8
+	taken      int32
 }
 
 var noPage = codePage{base: 1 << 63} // of no address
@@ -78,9 +84,25 @@ func (c *codeCache) at(page **codePage, pc uint64) *cachedInsn {
 		in.known = true
 		got, ok := c.code.At(pc)
 		in.Insn, in.absent = got, !ok || got.Size == 0
+		c.resolve(in, pc)
 	}
 	if in.absent {
 		return nil
 	}
 	return in
+}
+
+// resolve finds what a record does from an address on, through up to 200 bytes of instructions that send nothing.
+func (c *codeCache) resolve(in *cachedInsn, pc uint64) {
+	at := in.Insn
+	skip := uint8(0)
+	for !in.absent && at.Size > 0 && at.Step == StepSkip && skip < 200 {
+		skip += at.Size
+		at, _ = c.code.At(pc + uint64(skip))
+	}
+	if in.absent || at.Size == 0 || at.Step != StepRecord || at.Again {
+		return
+	}
+	in.plain, in.skip, in.step = true, skip, skip+at.Size
+	in.taken = int32(in.step) + at.Offset
 }

@@ -93,8 +93,10 @@ type tracedWave struct {
 	pcs     []uint64 // addresses that came before they were needed
 	again   bool     // the instruction at pc sent its first record of two
 	lost    int64    // walk.lost when the address was last certain
+	odd     bool     // one of waiting, again or a loss: place looks closer
 
 	standby bool // in the trap handler
+	deaf    bool // standby or ended: records are not the wave's
 	state   waveState
 	since   Cycles
 	end     Cycles // of the last record
@@ -128,6 +130,7 @@ func (k *walk) begin(t *tracedWave, w Wave, pc uint64) {
 	t.wave.Stop = -1
 	t.gfx9.stalls, t.gfx9.open = stalls, open
 	t.since, t.end = w.Start, -1
+	k.settle(t)
 }
 
 // start takes a WAVE_START of the traced SIMD.
@@ -163,6 +166,7 @@ func (k *walk) stop(i uint32, now Cycles) {
 	}
 	if t.waiting {
 		t.ended = true
+		k.settle(t)
 		return
 	}
 	k.give(t, true)
@@ -199,40 +203,73 @@ func (k *walk) finish() {
 	}
 }
 
-// record appends a record and gives it its place.
-func (k *walk) record(t *tracedWave, in Inst) {
-	t.insts = append(t.insts, in)
-	k.place(t, len(t.insts)-1)
-	if len(t.insts) >= maxRecords && !t.waiting && len(t.gfx9.open) == 0 {
+// add appends a record, its address not set.
+func (t *tracedWave) add() *Inst {
+	n := len(t.insts)
+	if n == cap(t.insts) {
+		t.insts = slices.Grow(t.insts, 1024)
+	}
+	t.insts = t.insts[:n+1]
+	return &t.insts[n]
+}
+
+// placeNew gives the newest record its place.
+func (k *walk) placeNew(t *tracedWave) {
+	n := len(t.insts)
+	k.place(t, n-1)
+	if n > maxRecords && !t.waiting {
 		k.give(t, false)
 	}
 }
 
 // issue takes an INST or VALU_INST of a wave.
 func (k *walk) issue(t *tracedWave, c Category, clocks uint32, newPC bool, now Cycles) {
-	if t.standby || t.ended {
+	if t.deaf {
 		return
 	}
 	time, stall := now, uint32(0)
 	if t.state == waveStall && t.since < now {
-		time, stall = t.since, uint32(min(now-t.since, maxDur))
+		time, stall = t.since, uint32(min(now-t.since, maxDur-255))
 	}
 	t.state, t.since, t.end = waveExec, now, now+Cycles(clocks)
-	k.record(t, Inst{Time: time, Stall: stall, Dur: clocks + stall, Category: c, newPC: newPC})
+	in := t.add()
+	in.Time, in.Stall, in.Dur, in.Category, in.newPC = time, stall, clocks+stall, c, newPC
+	// The common case of place, where nothing is unusual.
+	at := t.pc - t.page.base
+	if at >= 1<<pageShift || t.odd || newPC || len(t.insts) > maxRecords {
+		in.PC = 0
+		k.placeNew(t)
+		return
+	}
+	s := &t.page.insns[at>>2]
+	if !s.plain {
+		in.PC = 0
+		k.placeNew(t)
+		return
+	}
+	in.PC = t.pc + uint64(s.skip)
+	if c == CategoryJump {
+		t.pc += uint64(int64(s.taken))
+	} else {
+		t.pc += uint64(s.step)
+	}
 }
 
 // immediate takes an IMM_ONE, or a wave's bit of an IMMEDIATE.
 func (k *walk) immediate(t *tracedWave, now Cycles) {
-	if t.standby || t.ended {
+	if t.deaf {
 		return
 	}
 	time := now
 	if t.end >= 0 && t.end < now {
 		time = t.end
 	}
-	stall := uint32(min(now-time, maxDur))
+	stall := uint32(min(now-time, maxDur-1))
 	t.state, t.since, t.end = waveExec, now+1, now+1
-	k.record(t, Inst{Time: time, Stall: stall, Dur: stall + 1, Category: CategoryImmed})
+	in := t.add()
+	*in = Inst{}
+	in.Time, in.Stall, in.Dur, in.Category = time, stall, stall+1, CategoryImmed
+	k.placeNew(t)
 }
 
 // ready takes a wave's bit of a WAVE_READY. On GFX11 it counts as one clock earlier, and so before a record of the same
@@ -259,6 +296,7 @@ func (k *walk) ready(t *tracedWave, now Cycles, gfx12 bool) {
 
 // newPC takes the address that a wave goes on at.
 func (k *walk) newPC(t *tracedWave, pc uint64) {
+	defer k.settle(t)
 	if !t.waiting {
 		if t.pc == 0 {
 			t.pc, t.lost = pc, k.lost
@@ -284,6 +322,7 @@ func (k *walk) place(t *tracedWave, i int) (added int) {
 	if t.waiting || k.cache.code == nil {
 		return 0
 	}
+	defer k.settle(t)
 	in := &t.insts[i]
 	var at *cachedInsn
 	for n := 0; t.pc != 0; n++ {
@@ -336,6 +375,12 @@ func (k *walk) place(t *tracedWave, i int) (added int) {
 		t.pc += uint64(at.Size)
 	}
 	return added
+}
+
+// settle brings odd and deaf up to date.
+func (k *walk) settle(t *tracedWave) {
+	t.odd = t.waiting || t.again || t.lost != k.lost || k.cache.code == nil
+	t.deaf = t.standby || t.ended
 }
 
 // jump goes on at the next address that tokens bring.
@@ -397,6 +442,11 @@ func (k *walk) any(p *Packet) {
 		p.Kind == KindTimestamp && p.Raw>>8&1 != 0,
 		p.Family == gpu.GFX9 && p.Kind == KindMisc && p.Raw>>13 == misc9Lost:
 		k.lost++
+		for _, t := range k.slots {
+			if t != nil {
+				t.odd = true
+			}
+		}
 	case p.Family == gpu.GFX9:
 		k.token9(p.Kind, p.Raw, p.Time)
 	default:

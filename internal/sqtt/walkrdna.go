@@ -29,9 +29,9 @@ func (k *walk) token(kind Kind, gfx12 bool, w uint64, hi uint8, now Cycles) {
 		k.issue(k.slot(uint32(w>>7&31)), CategoryVALU, 1, false, now)
 	case KindInst:
 		if gfx12 {
-			k.inst(uint32(w>>7&31), &gfx12Ops[w>>12&255], uint32(w>>12&255), now)
+			k.inst(uint32(w>>7&31), uint32(w>>12&255), &gfx12Ops, now)
 		} else {
-			k.inst(uint32(w>>8&31), &gfx11Ops[w>>13&127], uint32(w>>13&127), now)
+			k.inst(uint32(w>>8&31), uint32(w>>13&127), &gfx11Ops, now)
 		}
 	case KindImmOne:
 		k.immediate(k.slot(uint32(w>>7&31)), now)
@@ -61,6 +61,7 @@ func (k *walk) token(kind Kind, gfx12 bool, w uint64, hi uint8, now Cycles) {
 			for _, t := range k.slots {
 				if t != nil {
 					t.standby = t.live
+					k.settle(t)
 				}
 			}
 		}
@@ -104,21 +105,26 @@ func (k *walk) traces(w *Wave, f gpu.Family) bool {
 }
 
 // inst takes an INST of a wave.
-func (k *walk) inst(slot uint32, o *opInfo, op uint32, now Cycles) {
-	c, clocks := o.category, uint32(o.clocks)
-	switch {
-	case c >= categoryOther || c == CategoryNone:
+func (k *walk) inst(slot, op uint32, ops *[256]opInfo, now Cycles) {
+	c, clocks := ops[op&255].category, uint32(ops[op&255].clocks)
+	if c >= categoryOther || c == CategoryNone {
 		k.special(slot, c, now)
 		return
+	}
+	t := k.slots[slot%64]
+	if t == nil || !t.live {
+		t = k.slot(slot)
+	}
+	switch {
 	case c == CategoryImmed:
-		k.immediate(k.slot(slot), now)
+		k.immediate(t, now)
 		return
 	case clocks == clocksDPRate:
 		clocks = uint32(k.dprate)
 	case clocks == clocksDerated:
 		clocks = uint32(k.dprateRed)
 	}
-	k.issue(k.slot(slot), c, clocks, op == 5, now)
+	k.issue(t, c, clocks, op == 5, now)
 }
 
 // special takes an INST that is no instruction of the program.
@@ -130,10 +136,12 @@ func (k *walk) special(slot uint32, c Category, now Cycles) {
 	switch c {
 	case categoryTrap:
 		t.standby = true
+		k.settle(t)
 	case categoryRFE:
 		if t.standby {
 			t.standby = false
 			k.jump(t, len(t.insts)-1)
+			k.settle(t)
 		}
 	}
 }
@@ -158,19 +166,25 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 		for _, e := range piece.events {
 			nibble, w := win.event(e)
 			now := origin + Cycles(piece.base+e>>scanTime)
+			switch w & 7 {
+			case 0b011: // VALU_INST, by far the most
+				t := k.slots[w>>7&31]
+				if t == nil || !t.live {
+					t = k.slot(uint32(w >> 7 & 31))
+				}
+				k.issue(t, CategoryVALU, 1, false, now+Cycles(w>>3&7))
+				continue
+			case 0b010: // INST
+				if gfx12 {
+					k.inst(uint32(w>>7&31), uint32(w>>12&255), &gfx12Ops, now+Cycles(w>>3&7))
+				} else {
+					k.inst(uint32(w>>8&31), uint32(w>>13&127), &gfx11Ops, now+Cycles(w>>4&7))
+				}
+				continue
+			}
 			l := &keys[w&255]
 			now += Cycles(w >> (l.lo & 63) & (1<<(l.w&63) - 1))
 			switch l.kind {
-			case KindValuInst:
-				k.issue(k.slot(uint32(w>>7&31)), CategoryVALU, 1, false, now)
-				continue
-			case KindInst:
-				if gfx12 {
-					k.inst(uint32(w>>7&31), &gfx12Ops[w>>12&255], uint32(w>>12&255), now)
-				} else {
-					k.inst(uint32(w>>8&31), &gfx11Ops[w>>13&127], uint32(w>>13&127), now)
-				}
-				continue
 			case KindImmOne, KindImmediate, KindWaveReady:
 				k.token(l.kind, gfx12, w, 0, now)
 				continue
