@@ -58,7 +58,7 @@ func New(models []*gpu.GPU, o Options) (*Kernel, error) {
 		}
 		k.gpus = append(k.gpus, g)
 	}
-	k.files = topology(k.gpus, o)
+	k.files = topology(k.gpus)
 	return k, nil
 }
 

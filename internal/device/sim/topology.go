@@ -15,14 +15,13 @@ const (
 )
 
 // topology is the files of /sys that programs read.
-func topology(gpus []*GPU, o Options) map[string]string {
+func topology(gpus []*GPU) map[string]string {
 	files := map[string]string{
 		nodesDir + "/0/gpu_id":     "0\n",
 		nodesDir + "/0/name":       "\n",
 		nodesDir + "/0/properties": "cpu_cores_count 1\nsimd_count 0\n",
 	}
 	level := "auto\n"
-	_ = o
 	for i, g := range gpus {
 		node := fmt.Sprintf("%s/%d", nodesDir, i+1)
 		files[node+"/gpu_id"] = fmt.Sprintf("%d\n", g.id)
@@ -76,7 +75,12 @@ func properties(g *GPU, i int) string {
 	if g.Family == gpu.GFX9 {
 		vgpr = uint64(g.VGPRs) * 4 * 64 * uint64(simdsPerCU)
 	}
-	group := roundUp(uint64(cus/g.Dies)*(vgpr+0x4000+0x10000+0x1000), pageBytes)
+	lds := uint64(0x10000) // of a CU, as kfd_queue.c counts it
+	if g.LDSBytes > 0x10000 {
+		lds = uint64(g.LDSBytes)
+	}
+	const sgprs, hwRegs = 0x4000, 0x1000
+	group := roundUp(uint64(cus/g.Dies)*(vgpr+sgprs+lds+hwRegs), pageBytes)
 	var b strings.Builder
 	for _, p := range []struct {
 		name  string
