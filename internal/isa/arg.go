@@ -144,9 +144,7 @@ func (in *Inst) scalarArg(a *Arg, v uint32) {
 	case FieldSbase:
 		a.Reg *= 2
 	case FieldRsrc, FieldSamp:
-		if in.Arch == RDNA4 {
-			a.Reg &^= 3
-		} else {
+		if in.Arch != RDNA4 {
 			a.Reg *= 4
 		}
 	case FieldSaddr:

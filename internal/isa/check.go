@@ -41,9 +41,6 @@ func (in *Inst) operandsExist(op *Op, y bool) bool {
 			if a.Hi && op.Has(FlagTrue16) && in.Arch == RDNA4 && !in.movesHalf() {
 				return false // LLVM 22 has the halves on gfx11 only
 			}
-			if in.Arch.CDNA() && a.Reg&1 != 0 && int(a.Reg)+a.Regs() > 256 {
-				return false
-			}
 		}
 	}
 	return true
@@ -149,6 +146,8 @@ func (in *Inst) zeroFields() bool {
 		case in.Form == DPP16, in.Form == SDWA:
 			return in.shortModifiersExist()
 		}
+	case VOPD:
+		return (op.count > 2 || in.Field(FieldSrcX1) == 0) && (in.OpY.count > 2 || in.Field(FieldSrcY1) == 0)
 	case VOP3, VOP3SD:
 		if rdna && in.Form < DPP16 && !zero(FieldSrc0) || rdna && !zero(FieldSrc1, FieldSrc2) || op.count == 0 && in.Field(FieldVdst) != 0 {
 			return false
@@ -215,6 +214,9 @@ func (in *Inst) shortModifiersExist() bool {
 			floatDst = true
 		}
 	}
+	if in.Form == DPP16 && (strings.HasPrefix(op.Name, "v_cmpx_class") || strings.HasPrefix(op.Name, "v_ldexp")) {
+		either[1] = true // LLVM ignores them
+	}
 	for s, f := range [2][3]Field{{FieldSrc0Neg, FieldSrc0Abs, FieldSrc0Sext}, {FieldSrc1Neg, FieldSrc1Abs, FieldSrc1Sext}} {
 		if !float[s] && !either[s] && (in.Flag(f[0]) || in.Flag(f[1])) || (float[s] || !named[s]) && in.Flag(f[2]) {
 			return false
@@ -240,7 +242,7 @@ func (in *Inst) imageBits() bool {
 		if in.Field(FieldDmask) != 0xf || !in.Flag(FieldR128) || in.Field(FieldDim) != 0 || in.Flag(FieldTfe) {
 			return false
 		}
-		return in.Arch == RDNA4 || in.Flag(FieldUnorm) && in.Raw[0]>>12&7 == 0
+		return in.Arch == RDNA4 && in.Field(FieldScope) == 0 && in.Field(FieldTH) == 0 || in.Flag(FieldUnorm) && in.Raw[0]>>12&7 == 0
 	}
 	if in.Arch != RDNA4 {
 		return true
