@@ -148,8 +148,12 @@ func (o *Object) readDWARF() {
 		o.dwarfErr = &FormatError{Off: -1, What: "debug information", Err: err}
 		return
 	}
+	size := 0
+	for _, b := range sections {
+		size += len(b)
+	}
 	lo, hi := o.Text()
-	b := &lineBuilder{d: d, r: d.Reader(), lo: lo, hi: hi, names: map[dwarf.Offset]string{}, fileAt: map[string]int32{}}
+	b := &lineBuilder{d: d, r: d.Reader(), lo: lo, hi: hi, left: size, names: map[dwarf.Offset]string{}, fileAt: map[string]int32{}}
 	if err := b.read(); err != nil {
 		o.dwarfErr = &FormatError{Off: -1, What: "debug information", Err: err}
 	}
@@ -164,6 +168,7 @@ type lineBuilder struct {
 	x      lineIndex
 	names  map[dwarf.Offset]string
 	fileAt map[string]int32
+	left   int       // entries, rows and ranges that may still come: each takes a byte or more of the sections
 	seqs   []lineRow // rows of the sequence at hand
 	order  []lineSeq
 }
@@ -181,17 +186,33 @@ func (b *lineBuilder) file(name string) int32 {
 	return i
 }
 
+// next is the reader's next entry. debug/dwarf does not always advance on damaged input, and tables can be named by many
+// entries, so what is read is counted.
+func (b *lineBuilder) next() (*dwarf.Entry, error) {
+	if err := b.spend(1); err != nil {
+		return nil, err
+	}
+	return b.r.Next()
+}
+
+func (b *lineBuilder) spend(n int) error {
+	if b.left -= n; b.left < 0 {
+		return errors.New("more entries than it has bytes")
+	}
+	return nil
+}
+
 func (b *lineBuilder) read() error {
 	for {
-		e, err := b.r.Next()
+		e, err := b.next()
 		if err != nil {
 			return err
 		}
 		if e == nil {
 			return nil
 		}
+		// Entries of other units are walked one by one: the offsets by which they could be skipped may lead back.
 		if e.Tag != dwarf.TagCompileUnit {
-			b.r.SkipChildren()
 			continue
 		}
 		files, err := b.table(e)
@@ -220,6 +241,9 @@ func (b *lineBuilder) table(cu *dwarf.Entry) ([]*dwarf.LineFile, error) {
 			}
 			return nil, err
 		}
+		if err := b.spend(1); err != nil {
+			return nil, err
+		}
 		r := lineRow{addr: row.Address, file: -1, line: int32(row.Line)}
 		if !row.EndSequence && row.File != nil {
 			r.file = b.file(row.File.Name)
@@ -241,7 +265,7 @@ const maxScopes = 1 << 10
 func (b *lineBuilder) scopes(files []*dwarf.LineFile) error {
 	kind := []int32{0} // depth of functions at each open level of entries
 	for len(kind) > 0 {
-		e, err := b.r.Next()
+		e, err := b.next()
 		if err != nil {
 			return err
 		}
@@ -256,6 +280,9 @@ func (b *lineBuilder) scopes(files []*dwarf.LineFile) error {
 		switch e.Tag {
 		case dwarf.TagSubprogram, dwarf.TagInlinedSubroutine:
 			ranges, err := b.d.Ranges(e)
+			if err == nil {
+				err = b.spend(len(ranges))
+			}
 			if err != nil {
 				return err
 			}
