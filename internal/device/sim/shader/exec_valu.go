@@ -14,6 +14,10 @@ func (w *wave) lanes(o *opnd, t *vreg) *vreg {
 	case fromK:
 		return o.k
 	}
+	if w.n == 32 && hasAVX {
+		avxFill(lo(t), w.sget(o.reg))
+		return t
+	}
 	fill(t, w.sget(o.reg))
 	return t
 }

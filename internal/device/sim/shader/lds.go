@@ -3,6 +3,7 @@ package shader
 import (
 	"math/bits"
 	"strings"
+	"unsafe"
 
 	"github.com/rigprof/rigprof/internal/isa"
 )
@@ -150,39 +151,49 @@ func (w *wave) ldsAddresses(m *memOp, off int64) {
 
 func runDSLoad32(w *wave, u *uop) {
 	m := u.x.mem
-	v, d := &w.v[m.addr], &w.v[m.dst]
-	off, lds := uint64(m.off), w.g.lds
-	if w.log != nil && w.g.k.Log == LogFull {
+	if w.g.k.Log == LogFull {
 		w.ldsAddresses(m, m.off)
 		w.refLDS(m, 4, w.exec)
 	}
+	w.ldsWord(&w.v[m.dst], &w.v[m.addr], uint32(m.off))
+}
+
+// ldsWord loads a dword of LDS a lane; d may be addr. Out of range reads zero.
+func (w *wave) ldsWord(d, addr *vreg, off uint32) {
+	lds := w.g.lds
+	if len(lds) < 4 {
+		lds = noLDS[:]
+	}
+	limit := uint64(len(lds) - 4)
+	p := unsafe.Pointer(&lds[0])
 	if w.exec == w.full {
-		for l := range w.n {
-			a := uint64(v[l&63]) + off
-			if a+4 > uint64(len(lds)) {
-				d[l&63] = 0
-				continue
+		n := w.n
+		for l := 0; l < n && l < 64; l++ {
+			if a := uint64(addr[l]) + uint64(off); a <= limit {
+				d[l] = *(*uint32)(unsafe.Add(p, a))
+			} else {
+				d[l] = 0
 			}
-			d[l&63] = le.Uint32(lds[a:])
 		}
 		return
 	}
 	for x := w.exec; x != 0; x &= x - 1 {
 		l := bits.TrailingZeros64(x) & 63
-		a := uint64(v[l]) + off
-		if a+4 > uint64(len(lds)) {
+		if a := uint64(addr[l]) + uint64(off); a <= limit {
+			d[l] = *(*uint32)(unsafe.Add(p, a))
+		} else {
 			d[l] = 0
-			continue
 		}
-		d[l] = le.Uint32(lds[a:])
 	}
 }
+
+var noLDS [4]byte
 
 func runDSStore32(w *wave, u *uop) {
 	m := u.x.mem
 	v, d := &w.v[m.addr], &w.v[m.data]
 	off, lds := uint64(m.off), w.g.lds
-	if w.log != nil && w.g.k.Log == LogFull {
+	if w.g.k.Log == LogFull {
 		w.ldsAddresses(m, m.off)
 		w.refLDS(m, 4, w.exec)
 	}
@@ -196,27 +207,38 @@ func runDSStore32(w *wave, u *uop) {
 
 func runDSLoad(w *wave, u *uop) {
 	m := u.x.mem
-	first := uint16(0)
 	bytes := m.bytes
 	if m.second >= 0 {
-		// Both addresses are read before anything is written: the address register may be a destination.
-		var save vreg
-		save = w.v[m.addr]
-		w.dsLoad(m, &save, m.off, m.dst)
-		w.dsLoad(m, &save, m.second, m.dst+uint16(m.words))
-		w.v[m.addr], save = save, w.v[m.addr]
+		bytes *= 2
+	}
+	if w.g.k.Log == LogFull {
 		w.ldsAddresses(m, m.off)
-		w.v[m.addr] = save
-		w.refLDS(m, 2*bytes, w.exec)
+		w.refLDS(m, bytes, w.exec)
+	}
+	// The address register may be a destination.
+	addr := &w.v[m.addr]
+	if last := m.dst + uint16(bytes/4); m.addr >= m.dst && m.addr < last {
+		w.t[5] = *addr
+		addr = &w.t[5]
+	}
+	if m.bytes < 4 {
+		w.dsLoad(m, addr, m.off, m.dst)
 		return
 	}
-	_ = first
-	save := w.v[m.addr]
-	w.ldsAddresses(m, m.off)
-	w.refLDS(m, bytes, w.exec)
-	w.dsLoad(m, &save, m.off, m.dst)
+	d := m.dst
+	for k := range m.words {
+		w.ldsWord(&w.v[d], addr, uint32(m.off)+uint32(4*k))
+		d++
+	}
+	if m.second >= 0 {
+		for k := range m.words {
+			w.ldsWord(&w.v[d], addr, uint32(m.second)+uint32(4*k))
+			d++
+		}
+	}
 }
 
+// dsLoad loads less than a dword a lane.
 func (w *wave) dsLoad(m *memOp, addr *vreg, off int64, dst uint16) {
 	for x := w.exec; x != 0; x &= x - 1 {
 		l := bits.TrailingZeros64(x)

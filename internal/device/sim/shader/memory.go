@@ -212,6 +212,13 @@ func (w *wave) refLDS(m *memOp, bytes int, mask uint64) {
 		return
 	}
 	words := max((bytes+3)/4, 1)
+	if mask == w.full && m.second < 0 {
+		if low, n, ok := w.simpleLDS(words); ok {
+			r.Addr, r.LDSCycles, r.Bytes = low, uint16(n), uint32(bytes)*uint32(r.Lanes)
+			w.log.ref(r)
+			return
+		}
+	}
 	group := max(32/words, 8)
 	cycles := 0
 	low := ^uint64(0)
@@ -224,6 +231,30 @@ func (w *wave) refLDS(m *memOp, bytes int, mask uint64) {
 	}
 	r.Addr, r.LDSCycles, r.Bytes = low, uint16(max(cycles, 1)), uint32(bytes)*uint32(r.Lanes)
 	w.log.ref(r)
+}
+
+// simpleLDS recognizes the usual patterns: all lanes at one address, or one lane's data after the other's.
+func (w *wave) simpleLDS(words int) (low uint64, cycles int, ok bool) {
+	a := &w.addr
+	low = a[0]
+	step := a[1] - low
+	if step != 0 && step != uint64(4*words) {
+		return 0, 0, false
+	}
+	var diff uint64
+	at := low
+	for l := 0; l < w.n && l < 64; l++ {
+		diff |= a[l] ^ at
+		at += step
+	}
+	if diff != 0 {
+		return 0, 0, false
+	}
+	groups := w.n / max(32/words, 8)
+	if step == 0 {
+		return low, groups, true
+	}
+	return low, w.n * words / 32, true
 }
 
 // bankPasses is the largest number of different dwords that one bank must serve.

@@ -136,6 +136,10 @@ func runCndmaskFast(w *wave, u *uop) {
 }
 
 func selectLanes(d, a, b *lanes, m uint32) {
+	if hasAVX {
+		avxSelect(d, a, b, m)
+		return
+	}
 	for i := range d {
 		d[i] = a[i] ^ (a[i]^b[i])&-(m>>i&1)
 	}

@@ -186,12 +186,21 @@ func (w *wave) put(d, t *vreg, mask uint64) {
 }
 
 func merge(d, t *lanes, mask uint32) {
+	if hasAVX {
+		avxSelect(d, d, t, mask)
+		return
+	}
 	for i := range d {
 		d[i] ^= (d[i] ^ t[i]) & -(mask >> i & 1)
 	}
 }
 
 func fill(d *vreg, x uint32) {
+	if hasAVX {
+		avxFill(lo(d), x)
+		avxFill(hi(d), x)
+		return
+	}
 	for i := range d {
 		d[i] = x
 	}

@@ -1,0 +1,282 @@
+#include "textflag.h"
+
+// Lane loops for AVX2: 32 lanes of 32 bits are four registers. Each routine reads a register's lanes before it
+// writes them, so a destination may be a source.
+
+// func avxNAME(d, a, b *lanes)
+#define BINARY(NAME, OP) \
+TEXT NAME(SB), NOSPLIT, $0-24 \
+	MOVQ d+0(FP), DI \
+	MOVQ a+8(FP), SI \
+	MOVQ b+16(FP), DX \
+	VMOVUPS 0(SI), Y0 \
+	VMOVUPS 32(SI), Y1 \
+	VMOVUPS 64(SI), Y2 \
+	VMOVUPS 96(SI), Y3 \
+	OP 0(DX), Y0, Y0 \
+	OP 32(DX), Y1, Y1 \
+	OP 64(DX), Y2, Y2 \
+	OP 96(DX), Y3, Y3 \
+	VMOVUPS Y0, 0(DI) \
+	VMOVUPS Y1, 32(DI) \
+	VMOVUPS Y2, 64(DI) \
+	VMOVUPS Y3, 96(DI) \
+	VZEROUPPER \
+	RET
+
+BINARY(·avxAddF32, VADDPS)
+BINARY(·avxSubF32, VSUBPS)
+BINARY(·avxMulF32, VMULPS)
+BINARY(·avxAdd, VPADDD)
+BINARY(·avxSub, VPSUBD)
+BINARY(·avxAnd, VPAND)
+BINARY(·avxOr, VPOR)
+BINARY(·avxXor, VPXOR)
+BINARY(·avxMul, VPMULLD)
+BINARY(·avxMinU, VPMINUD)
+BINARY(·avxMaxU, VPMAXUD)
+BINARY(·avxMinI, VPMINSD)
+BINARY(·avxMaxI, VPMAXSD)
+
+// func avxNAME(d, a, b *lanes): b shifted by a, of which five bits count
+#define SHIFT(NAME, OP) \
+TEXT NAME(SB), NOSPLIT, $0-24 \
+	MOVQ d+0(FP), DI \
+	MOVQ a+8(FP), SI \
+	MOVQ b+16(FP), DX \
+	MOVL $31, AX \
+	VMOVD AX, X8 \
+	VPBROADCASTD X8, Y8 \
+	VPAND 0(SI), Y8, Y0 \
+	VPAND 32(SI), Y8, Y1 \
+	VPAND 64(SI), Y8, Y2 \
+	VPAND 96(SI), Y8, Y3 \
+	VMOVUPS 0(DX), Y4 \
+	VMOVUPS 32(DX), Y5 \
+	VMOVUPS 64(DX), Y6 \
+	VMOVUPS 96(DX), Y7 \
+	OP Y0, Y4, Y4 \
+	OP Y1, Y5, Y5 \
+	OP Y2, Y6, Y6 \
+	OP Y3, Y7, Y7 \
+	VMOVUPS Y4, 0(DI) \
+	VMOVUPS Y5, 32(DI) \
+	VMOVUPS Y6, 64(DI) \
+	VMOVUPS Y7, 96(DI) \
+	VZEROUPPER \
+	RET
+
+SHIFT(·avxShl, VPSLLVD)
+SHIFT(·avxShr, VPSRLVD)
+SHIFT(·avxSar, VPSRAVD)
+
+// func avxFmaF32(d, a, b, c *lanes)
+TEXT ·avxFmaF32(SB), NOSPLIT, $0-32
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ c+24(FP), CX
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VMOVUPS 0(CX), Y4
+	VMOVUPS 32(CX), Y5
+	VMOVUPS 64(CX), Y6
+	VMOVUPS 96(CX), Y7
+	VFMADD231PS 0(DX), Y0, Y4
+	VFMADD231PS 32(DX), Y1, Y5
+	VFMADD231PS 64(DX), Y2, Y6
+	VFMADD231PS 96(DX), Y3, Y7
+	VMOVUPS Y4, 0(DI)
+	VMOVUPS Y5, 32(DI)
+	VMOVUPS Y6, 64(DI)
+	VMOVUPS Y7, 96(DI)
+	VZEROUPPER
+	RET
+
+// func avxNAME(d, a, b, c *lanes): d = (a OP1 b) OP2 c
+#define TERNARY(NAME, OP1, OP2) \
+TEXT NAME(SB), NOSPLIT, $0-32 \
+	MOVQ d+0(FP), DI \
+	MOVQ a+8(FP), SI \
+	MOVQ b+16(FP), DX \
+	MOVQ c+24(FP), CX \
+	VMOVUPS 0(SI), Y0 \
+	VMOVUPS 32(SI), Y1 \
+	VMOVUPS 64(SI), Y2 \
+	VMOVUPS 96(SI), Y3 \
+	OP1 0(DX), Y0, Y0 \
+	OP1 32(DX), Y1, Y1 \
+	OP1 64(DX), Y2, Y2 \
+	OP1 96(DX), Y3, Y3 \
+	OP2 0(CX), Y0, Y0 \
+	OP2 32(CX), Y1, Y1 \
+	OP2 64(CX), Y2, Y2 \
+	OP2 96(CX), Y3, Y3 \
+	VMOVUPS Y0, 0(DI) \
+	VMOVUPS Y1, 32(DI) \
+	VMOVUPS Y2, 64(DI) \
+	VMOVUPS Y3, 96(DI) \
+	VZEROUPPER \
+	RET
+
+TERNARY(·avxAdd3, VPADDD, VPADDD)
+TERNARY(·avxAndOr, VPAND, VPOR)
+TERNARY(·avxOr3, VPOR, VPOR)
+TERNARY(·avxXor3, VPXOR, VPXOR)
+TERNARY(·avxXad, VPXOR, VPADDD)
+
+// func avxFill(d *lanes, x uint32)
+TEXT ·avxFill(SB), NOSPLIT, $0-12
+	MOVQ d+0(FP), DI
+	MOVL x+8(FP), AX
+	VMOVD AX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y0, 32(DI)
+	VMOVUPS Y0, 64(DI)
+	VMOVUPS Y0, 96(DI)
+	VZEROUPPER
+	RET
+
+DATA ·laneBits<>+0(SB)/4, $0x1
+DATA ·laneBits<>+4(SB)/4, $0x2
+DATA ·laneBits<>+8(SB)/4, $0x4
+DATA ·laneBits<>+12(SB)/4, $0x8
+DATA ·laneBits<>+16(SB)/4, $0x10
+DATA ·laneBits<>+20(SB)/4, $0x20
+DATA ·laneBits<>+24(SB)/4, $0x40
+DATA ·laneBits<>+28(SB)/4, $0x80
+GLOBL ·laneBits<>(SB), RODATA, $32
+
+// MASKS turns the bits of the 32-bit register M into lane masks Y4 to Y7.
+#define MASKS(M) \
+	VMOVDQU ·laneBits<>(SB), Y8 \
+	VMOVD M, X9 \
+	VPBROADCASTD X9, Y9 \
+	VPSLLD $8, Y8, Y10 \
+	VPSLLD $16, Y8, Y11 \
+	VPSLLD $24, Y8, Y12 \
+	VPAND Y9, Y8, Y4 \
+	VPAND Y9, Y10, Y5 \
+	VPAND Y9, Y11, Y6 \
+	VPAND Y9, Y12, Y7 \
+	VPCMPEQD Y8, Y4, Y4 \
+	VPCMPEQD Y10, Y5, Y5 \
+	VPCMPEQD Y11, Y6, Y6 \
+	VPCMPEQD Y12, Y7, Y7
+
+// func avxSelect(d, a, b *lanes, m uint32): b where the mask has a bit, else a
+TEXT ·avxSelect(SB), NOSPLIT, $0-28
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVL m+24(FP), AX
+	MASKS(AX)
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VBLENDVPS Y4, 0(DX), Y0, Y0
+	VBLENDVPS Y5, 32(DX), Y1, Y1
+	VBLENDVPS Y6, 64(DX), Y2, Y2
+	VBLENDVPS Y7, 96(DX), Y3, Y3
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, 64(DI)
+	VMOVUPS Y3, 96(DI)
+	VZEROUPPER
+	RET
+
+// GATHERBITS collects the signs of Y0 to Y3 in AX.
+#define GATHERBITS \
+	VMOVMSKPS Y0, AX \
+	VMOVMSKPS Y1, BX \
+	VMOVMSKPS Y2, CX \
+	VMOVMSKPS Y3, R8 \
+	SHLL $8, BX \
+	SHLL $16, CX \
+	SHLL $24, R8 \
+	ORL BX, AX \
+	ORL CX, AX \
+	ORL R8, AX
+
+// func avxNAME(a, b *lanes) uint32
+#define COMPAREF(NAME, PRED) \
+TEXT NAME(SB), NOSPLIT, $0-20 \
+	MOVQ a+0(FP), SI \
+	MOVQ b+8(FP), DX \
+	VMOVUPS 0(SI), Y0 \
+	VMOVUPS 32(SI), Y1 \
+	VMOVUPS 64(SI), Y2 \
+	VMOVUPS 96(SI), Y3 \
+	VCMPPS $PRED, 0(DX), Y0, Y0 \
+	VCMPPS $PRED, 32(DX), Y1, Y1 \
+	VCMPPS $PRED, 64(DX), Y2, Y2 \
+	VCMPPS $PRED, 96(DX), Y3, Y3 \
+	GATHERBITS \
+	VZEROUPPER \
+	MOVL AX, ret+16(FP) \
+	RET
+
+COMPAREF(·avxLtF32, 17)
+COMPAREF(·avxEqF32, 0)
+
+// func avxEqU32(a, b *lanes) uint32
+TEXT ·avxEqU32(SB), NOSPLIT, $0-20
+	MOVQ a+0(FP), SI
+	MOVQ b+8(FP), DX
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VPCMPEQD 0(DX), Y0, Y0
+	VPCMPEQD 32(DX), Y1, Y1
+	VPCMPEQD 64(DX), Y2, Y2
+	VPCMPEQD 96(DX), Y3, Y3
+	GATHERBITS
+	VZEROUPPER
+	MOVL AX, ret+16(FP)
+	RET
+
+// func avxLtI32(a, b *lanes) uint32
+TEXT ·avxLtI32(SB), NOSPLIT, $0-20
+	MOVQ a+0(FP), SI
+	MOVQ b+8(FP), DX
+	VMOVUPS 0(DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS 64(DX), Y2
+	VMOVUPS 96(DX), Y3
+	VPCMPGTD 0(SI), Y0, Y0
+	VPCMPGTD 32(SI), Y1, Y1
+	VPCMPGTD 64(SI), Y2, Y2
+	VPCMPGTD 96(SI), Y3, Y3
+	GATHERBITS
+	VZEROUPPER
+	MOVL AX, ret+16(FP)
+	RET
+
+// func avxLtU32(a, b *lanes) uint32: compares with the top bits turned
+TEXT ·avxLtU32(SB), NOSPLIT, $0-20
+	MOVQ a+0(FP), SI
+	MOVQ b+8(FP), DX
+	MOVL $0x80000000, AX
+	VMOVD AX, X8
+	VPBROADCASTD X8, Y8
+	VPXOR 0(DX), Y8, Y0
+	VPXOR 32(DX), Y8, Y1
+	VPXOR 64(DX), Y8, Y2
+	VPXOR 96(DX), Y8, Y3
+	VPXOR 0(SI), Y8, Y4
+	VPXOR 32(SI), Y8, Y5
+	VPXOR 64(SI), Y8, Y6
+	VPXOR 96(SI), Y8, Y7
+	VPCMPGTD Y4, Y0, Y0
+	VPCMPGTD Y5, Y1, Y1
+	VPCMPGTD Y6, Y2, Y2
+	VPCMPGTD Y7, Y3, Y3
+	GATHERBITS
+	VZEROUPPER
+	MOVL AX, ret+16(FP)
+	RET
