@@ -27,6 +27,8 @@ type AnnotFunc struct {
 	Addr   uint64      `json:"address"`
 	Cycles int64       `json:"cycles"`
 	Lines  []AnnotInsn `json:"instructions"`
+
+	object int
 }
 
 // AnnotInsn is one instruction with its cost.
@@ -63,7 +65,7 @@ func (h *Hot) Annotate(name string) (*Annotated, error) {
 			return nil, err
 		}
 		for _, f := range asm.Functions {
-			af := AnnotFunc{Name: f.Name, Addr: f.Addr}
+			af := AnnotFunc{Name: f.Name, Addr: f.Addr, object: obj}
 			for _, in := range f.Insts {
 				l := AnnotInsn{AsmInst: in}
 				if c := at[analysis.Where{Object: obj, PC: in.Addr}]; c != nil {

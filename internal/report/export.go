@@ -189,6 +189,8 @@ func (h *Hot) Export(w io.Writer, format string) error {
 		return h.WriteFolded(w)
 	case "speedscope":
 		return h.WriteSpeedscope(w)
+	case "html":
+		return h.WriteHTML(w)
 	case "csv":
 		return h.Hotspots("insn", "cycles").CSV().CSV(w)
 	case "json":

@@ -18,7 +18,8 @@ import (
 type Hot struct {
 	Device  DeviceDoc
 	Quality Quality
-	Waves   []analysis.Wave
+	Waves   []analysis.Wave // with instructions
+	All     []RanWave       // every wave of the streams, for occupancy
 	Profile *analysis.Profile
 	Kernels []string // of each dispatch; of files: one for each
 	Objects []*codeobj.Object
@@ -27,6 +28,12 @@ type Hot struct {
 	arch   isa.Arch
 	places map[analysis.Where]*Place
 	funcs  map[int][]AsmFunc
+}
+
+// RanWave is a wave of any unit.
+type RanWave struct {
+	Dispatch int
+	EngineWave
 }
 
 // Place is where an instruction belongs: names and lines for people.

@@ -75,7 +75,13 @@ func HotCapture(c *capture.Capture) (*Hot, error) {
 	for i := range c.Dispatches {
 		kernels[i] = c.Dispatches[i].Kernel
 	}
-	return makeHot(deviceDoc(&c.Device), t.family, c.Device.Target, streams, code, kernels, t.Quality), nil
+	h := makeHot(deviceDoc(&c.Device), t.family, c.Device.Target, streams, code, kernels, t.Quality)
+	for i := range t.Dispatches {
+		for _, w := range t.Dispatches[i].Waves {
+			h.All = append(h.All, RanWave{i, w})
+		}
+	}
+	return h, nil
 }
 
 // CodeFile is a code object given beside trace files.
@@ -112,7 +118,13 @@ func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, er
 	if len(files) > 0 {
 		family = d.Streams[0].family
 	}
-	return makeHot(DeviceDoc{Name: "trace files", Target: target}, family, target, streams, code, kernels, d.Quality), nil
+	h := makeHot(DeviceDoc{Name: "trace files", Target: target}, family, target, streams, code, kernels, d.Quality)
+	for i := range d.Streams {
+		for _, w := range d.Streams[i].Waves {
+			h.All = append(h.All, RanWave{i, EngineWave{i, w}})
+		}
+	}
+	return h, nil
 }
 
 func load(o *codeobj.Object, base uint64) loadedCode {
@@ -216,7 +228,11 @@ func walkStream(s *hotStream, arch isa.Arch, code []loadedCode) walked {
 		}
 		for i := range p.Insts {
 			in := &p.Insts[i]
-			a.Insts = append(a.Insts, analysis.Inst{Time: int64(in.Time), Stall: clamp32(in.Stall), Dur: clamp32(in.Dur), Site: site(in)})
+			rec := analysis.Inst{Time: int64(in.Time), Stall: clamp32(in.Stall), Dur: clamp32(in.Dur), Site: site(in)}
+			if w.sites[rec.Site].Class == isa.End {
+				rec.Stall = rec.Dur // the wave waits for its stores; nothing issues
+			}
+			a.Insts = append(a.Insts, rec)
 		}
 		if !p.Last {
 			return

@@ -1,0 +1,288 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/rigprof/rigprof/internal/analysis"
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/codeobj"
+	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/isa"
+	"github.com/rigprof/rigprof/internal/sharedtest"
+)
+
+// hotOfTest is two waves that ran vadd's first instructions; the second also one that no code object holds.
+func hotOfTest(t testing.TB) *Hot {
+	t.Helper()
+	data, err := os.ReadFile("../../testdata/kernels/gfx1100/vadd.co")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := codeobj.Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sites []analysis.Site
+	entry := o.Kernels[0].Entry
+	for pc := entry; len(sites) < 12; {
+		in, err := isa.Decode(isa.RDNA3, o.Bytes(pc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sites = append(sites, analysis.SiteOf(analysis.Where{PC: pc}, &in))
+		pc += uint64(in.Size)
+	}
+	sites = append(sites, analysis.Site{Where: unplaced(6), Class: isa.VALU})
+	var waves []analysis.Wave
+	for slot := range 2 {
+		w := analysis.Wave{Engine: 1, Slot: slot, Start: 100 + int64(slot), Stop: 2000}
+		at := w.Start + 50
+		for i := range sites {
+			if slot == 0 && i == len(sites)-1 {
+				break
+			}
+			stall := int32(0)
+			if sites[i].Class == isa.Wait {
+				stall = 600
+			}
+			w.Insts = append(w.Insts, analysis.Inst{Time: at, Stall: stall, Dur: stall + 1 + int32(i%3), Site: int32(i)})
+			at += int64(stall) + 5
+		}
+		waves = append(waves, w)
+	}
+	q := newQuality()
+	q.Note(capture.Info, "", "</script><b>&")
+	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100", Simulated: true}, gpu.GFX11, "gfx1100", waves, sites, []*codeobj.Object{o}, []string{hostile}, q)
+	for _, w := range waves {
+		h.All = append(h.All, RanWave{0, EngineWave{w.Engine, Wave{CU: w.CU, SIMD: w.SIMD, Slot: w.Slot, Start: w.Start, Stop: w.Stop}}})
+	}
+	return h
+}
+
+// Every view and every format adds up to the same number.
+func TestConserved(t *testing.T) {
+	h := hotOfTest(t)
+	conserved(t, h)
+	if want := int64(1900 + 1899); h.Profile.Total.Cycles() != want {
+		t.Errorf("%d cycles, the waves lived %d", h.Profile.Total.Cycles(), want)
+	}
+}
+
+func conserved(t *testing.T, h *Hot) {
+	t.Helper()
+	want := h.Profile.Total.Cycles()
+	sums := map[string]int64{}
+	for _, by := range HotBy {
+		for _, r := range h.Hotspots(by, "stall").Rows {
+			sums["by "+by] += r.Cycles
+		}
+	}
+	for _, w := range h.WaveList().Waves {
+		sums["waves"] += w.Cycles
+	}
+	var b bytes.Buffer
+	must2(t, h.Hotspots("insn", "cycles").CSV().CSV(&b))
+	rows, err := csv.NewReader(&b).ReadAll()
+	must2(t, err)
+	for _, r := range rows[1:] {
+		n, err := strconv.ParseInt(r[6], 10, 64)
+		must2(t, err)
+		sums["csv"] += n
+	}
+	b.Reset()
+	must2(t, h.WritePprof(&b))
+	p, err := profile.Parse(&b)
+	must2(t, err)
+	for _, s := range p.Sample {
+		sums["pprof"] += s.Value[0]
+	}
+	b.Reset()
+	must2(t, h.WriteFolded(&b))
+	for line := range strings.Lines(b.String()) {
+		n, err := strconv.ParseInt(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 10, 64)
+		must2(t, err)
+		sums["folded"] += n
+	}
+	b.Reset()
+	must2(t, h.WriteSpeedscope(&b))
+	var ss ssFile
+	must2(t, json.Unmarshal(b.Bytes(), &ss))
+	for _, n := range ss.Profiles[0].Weights {
+		sums["speedscope"] += n
+	}
+	d, err := h.pageData()
+	must2(t, err)
+	for _, s := range d.Sites {
+		sums["html"] += s.Cycles
+	}
+	for name, n := range sums {
+		if n != want {
+			t.Errorf("%s: %d cycles, want %d", name, n, want)
+		}
+	}
+}
+
+func must2(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHotspots(t *testing.T) {
+	h := hotOfTest(t)
+	d := h.Hotspots("insn", "stall")
+	if r := d.Rows[0]; r.Name != "s_waitcnt lgkmcnt(0)" || r.Stall != 1200 || r.Hits != 2 || r.Source != "vadd.cl:4" {
+		t.Errorf("first row %+v", r)
+	}
+	a, err := h.Annotate("vadd")
+	must2(t, err)
+	var b bytes.Buffer
+	must2(t, a.WriteText(&b, AnnotateText{Source: func(file string, line int) (string, bool) { return "SOURCE", true }}))
+	for _, want := range []string{"vadd: ", "; vadd.cl:4  SOURCE", "s_waitcnt lgkmcnt(0)", "cycles of waves or code that no code object"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if _, err := h.Annotate("nothing"); err == nil || !strings.Contains(err.Error(), "vadd") {
+		t.Errorf("%v", err)
+	}
+	l := h.WaveList()
+	l.Width = 40
+	tables := l.Tables(1)
+	if n := len(tables[1].Rows); n != 2 || len(tables[1].Rows[0][1]) != 40 {
+		t.Errorf("picture %v", tables[1].Rows)
+	}
+}
+
+// A run of every rule's page of explanation: a rule without numbers in it has no threshold.
+func TestRules(t *testing.T) {
+	for _, r := range Rules() {
+		if r.Explain == "" || r.Title == "" || r.check == nil {
+			t.Errorf("rule %q is not whole", r.Name)
+		}
+	}
+	h := hotOfTest(t)
+	for _, a := range h.Advise() {
+		if !strings.ContainsAny(a.Evidence, "0123456789") && a.Rule != "incomplete" {
+			t.Errorf("%s speaks without numbers: %s", a.Rule, a.Evidence)
+		}
+	}
+}
+
+// The page renders, filters, zooms and has its data in a real browser.
+func TestPageInBrowser(t *testing.T) {
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("chromium is absent: the HTML export is not looked at")
+	}
+	var b bytes.Buffer
+	must2(t, hotOfTest(t).WriteHTML(&b))
+	for _, outside := range []string{"http://", "https://", "src=", "@import"} {
+		if strings.Contains(b.String(), outside) {
+			t.Errorf("the page refers to the outside: %s", outside)
+		}
+	}
+	probe := `<script>addEventListener("load", () => setTimeout(() => {
+  const rows = () => document.querySelectorAll("#hottable tr").length - 1, before = rows();
+  $("filter").value = "s_waitcnt"; hot(); const after = rows();
+  show("timeline"); const span = view.to - view.from;
+  const r = canvas.getBoundingClientRect();
+  canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: -400, clientX: r.left + r.width / 2, clientY: r.top + 90, cancelable: true }));
+  const px = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, colours = new Set();
+  for (let i = 0; i < px.length; i += 4) colours.add(px[i] + "," + px[i+1] + "," + px[i+2]);
+  document.title = ["probe", root.dataset.ready, before, after, view.to - view.from < span / 1.5, colours.size > 4, document.querySelectorAll("#codetable tr").length > 12, waves.length].join(" ");
+}, 500));</script></body>`
+	page := filepath.Join(t.TempDir(), "page.html")
+	must2(t, os.WriteFile(page, []byte(strings.Replace(b.String(), "</body>", probe, 1)), 0o644))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--user-data-dir="+t.TempDir(),
+		"--dump-dom", "file://"+page).Output()
+	if err != nil {
+		t.Skipf("chromium: %v", err)
+	}
+	title := string(out)
+	title = title[strings.Index(title, "<title>"):]
+	title, _, _ = strings.Cut(title, "</title>")
+	if want := "<title>probe yes 13 1 true true true 2"; title != want {
+		t.Errorf("%s, want %s", title, want)
+	}
+}
+
+// captureHot loads a real capture of the reference data with its code objects.
+func captureHot(t testing.TB, name string) *Hot {
+	t.Helper()
+	dir := sharedtest.Path(t, "captures", name)
+	var meta struct {
+		Arch     string
+		Programs []struct {
+			File     string
+			LoadBase string `json:"load_base"`
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "meta.json"))
+	must2(t, err)
+	must2(t, json.Unmarshal(b, &meta))
+	var code []CodeFile
+	for _, p := range meta.Programs {
+		data, err := os.ReadFile(filepath.Join(dir, p.File))
+		must2(t, err)
+		base, err := strconv.ParseUint(p.LoadBase, 0, 64)
+		must2(t, err)
+		code = append(code, CodeFile{p.File, base, data})
+	}
+	target := strings.Split(name, "/")[0]
+	paths, err := filepath.Glob(filepath.Join(dir, "*.sqtt"))
+	must2(t, err)
+	var files []StreamFile
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		must2(t, err)
+		files = append(files, StreamFile{Name: filepath.Base(path), Bytes: data, Family: gpu.FamilyOf(target)})
+	}
+	h, err := HotFiles("", files, code)
+	must2(t, err)
+	return h
+}
+
+// Totals hold on real captures too, and nearly every instruction has its place.
+func TestCaptures(t *testing.T) {
+	for _, name := range []string{"gfx1100/gemm3k", "gfx1200/gemmbig", "gfx1200/sync", "gfx950/gemm3k"} {
+		t.Run(name, func(t *testing.T) {
+			h := captureHot(t, name)
+			conserved(t, h)
+			var lost int64
+			for i := range h.Profile.Insts {
+				if c := &h.Profile.Insts[i]; c.Object < 0 {
+					lost += c.Hits
+				}
+			}
+			if h.Profile.Total.Hits == 0 || lost*100 > h.Profile.Total.Hits {
+				t.Errorf("%d of %d instructions have no place", lost, h.Profile.Total.Hits)
+			}
+		})
+	}
+}
+
+func BenchmarkHotspots(b *testing.B) {
+	for b.Loop() {
+		h := captureHot(b, "gfx1200/gemmbig")
+		if n := len(h.Hotspots("line", "cycles").Rows); n == 0 {
+			b.Fatal(fmt.Sprint(n))
+		}
+	}
+}

@@ -1,0 +1,297 @@
+"use strict";
+// The data: one JSON document, and packed instruction records (see packWaves in html.go).
+const data = JSON.parse(document.getElementById("data").textContent);
+const $ = (id) => document.getElementById(id);
+const el = (tag, text, cls) => { const e = document.createElement(tag); if (text !== undefined) e.textContent = text; if (cls) e.className = cls; return e; };
+const num = (n) => n.toLocaleString("en-US");
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// Theme: the system's, or the reader's choice.
+const root = document.documentElement;
+root.classList.toggle("dark", matchMedia("(prefers-color-scheme: dark)").matches);
+$("theme").onclick = () => { root.classList.toggle("dark"); draw(); };
+
+// Tabs.
+for (const b of document.querySelectorAll("nav button")) b.onclick = () => show(b.dataset.tab);
+function show(tab) {
+  for (const b of document.querySelectorAll("nav button")) b.setAttribute("aria-selected", b.dataset.tab === tab);
+  for (const s of document.querySelectorAll("section")) s.classList.toggle("on", s.id === tab);
+  if (tab === "timeline") draw();
+}
+
+// Hot spots.
+const columns = [["share", "%"], ["cycles", "cycles"], ["stall", "stall"], ["idle", "idle"], ["issue", "issue"], ["exposed", "exposed"], ["hits", "hits"]];
+let order = "cycles", falling = true;
+function groups(by) {
+  const map = new Map();
+  for (const s of data.sites) {
+    const key = by === "insn" ? s.object + ":" + s.address : by === "line" ? s.source : by === "function" ? s.function : by === "kernel" ? s.kernel : s.class;
+    let g = map.get(key);
+    if (!g) map.set(key, g = { name: by === "insn" ? s.text : key, source: by === "insn" ? s.address + "  " + s.source : s.kernel, cycles: 0, stall: 0, idle: 0, issue: 0, exposed: 0, hits: 0, site: s });
+    for (const [k] of columns) if (k !== "share") g[k] += s[k];
+  }
+  return [...map.values()];
+}
+function hot() {
+  const filter = $("filter").value.toLowerCase();
+  const rows = groups($("by").value).filter((g) => (g.name + " " + g.source).toLowerCase().includes(filter));
+  for (const g of rows) g.share = data.cycles ? 100 * g.cycles / data.cycles : 0;
+  rows.sort((a, b) => (falling ? -1 : 1) * (order === "name" ? -a.name.localeCompare(b.name) : a[order] - b[order]));
+  const table = $("hottable"), head = el("tr");
+  for (const [k, label] of [...columns, ["name", $("by").value], ["source", "where"]]) {
+    const th = el("th", label + (k === order ? (falling ? " ▾" : " ▴") : ""), k === "name" || k === "source" ? "" : "n");
+    if (k !== "source") th.onclick = () => { falling = order === k ? !falling : true; order = k; hot(); };
+    head.append(th);
+  }
+  const most = Math.max(1, ...rows.map((g) => g.cycles)), out = [head];
+  for (const g of rows.slice(0, 2000)) {
+    const tr = el("tr");
+    for (const [k] of columns) tr.append(el("td", k === "share" ? g.share.toFixed(1) : num(g[k]), "n"));
+    tr.firstChild.style.background = `linear-gradient(to left, rgba(var(--heat), .45) ${100 * g.cycles / most}%, transparent 0)`;
+    tr.append(el("td", g.name, "code"), el("td", g.source, "code"));
+    if ($("by").value === "insn") tr.onclick = () => goto(g.site);
+    out.push(tr);
+  }
+  table.replaceChildren(...out);
+  $("hotcount").textContent = `${num(Math.min(rows.length, 2000))} of ${num(rows.length)} rows, ${num(rows.reduce((n, g) => n + g.cycles, 0))} wave cycles`;
+}
+$("by").onchange = $("filter").oninput = hot;
+
+// Code.
+for (const [i, f] of data.code.entries()) $("function").append(new Option(`${f.name} (${num(f.cycles)} cycles)`, i));
+$("function").onchange = $("ran").onchange = code;
+const byPlace = new Map(data.sites.map((s) => [s.object + ":" + s.address, s]));
+function code() {
+  const f = data.code[$("function").value || 0], out = [];
+  if (!f) return;
+  const head = el("tr");
+  for (const [, label] of columns) head.append(el("th", label, "n"));
+  head.append(el("th", "address"), el("th", "instruction"));
+  out.push(head);
+  let last = "";
+  for (const [address, text, source] of f.lines) {
+    const s = byPlace.get(f.object + ":" + address);
+    if (!s && $("ran").checked) continue;
+    if (source && source !== last) {
+      last = source;
+      const tr = el("tr", undefined, "src"), td = el("td", "; " + source, "code");
+      td.colSpan = columns.length + 2;
+      tr.append(td);
+      out.push(tr);
+    }
+    const tr = el("tr");
+    tr.id = "i" + f.object + ":" + address;
+    const share = s && data.cycles ? 100 * s.cycles / data.cycles : 0;
+    for (const [k] of columns) tr.append(el("td", s ? (k === "share" ? share.toFixed(1) : num(s[k])) : "", "n"));
+    if (share > .05) tr.style.background = `rgba(var(--heat), ${Math.min(.6, share / 25)})`;
+    tr.append(el("td", address, "code"), el("td", text, "code"));
+    out.push(tr);
+  }
+  $("codetable").replaceChildren(...out);
+}
+function goto(site) {
+  const i = data.code.findIndex((f) => f.object === site.object && f.lines.some((l) => l[0] === site.address));
+  if (i < 0) return;
+  $("function").value = i;
+  code();
+  show("code");
+  const tr = $("i" + site.object + ":" + site.address);
+  if (tr) { tr.classList.add("pick"); tr.scrollIntoView({ block: "center" }); }
+}
+
+// Records: a varint stream, gzip in base64.
+let waves = [], occupancy = [];
+async function unpack() {
+  const bin = Uint8Array.from(atob($("records").textContent.trim()), (c) => c.charCodeAt(0));
+  const b = new Uint8Array(await new Response(new Blob([bin]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+  let at = 0;
+  const next = () => { let v = 0, s = 1; for (;;) { const c = b[at++]; v += (c & 127) * s; if (c < 128) return v; s *= 128; } };
+  const signed = () => { const v = next(); return v % 2 ? -(v + 1) / 2 : v / 2; };
+  for (let n = next(); n > 0; n--) { // every wave, for occupancy
+    const o = { dispatch: next(), engine: next(), cu: next(), simd: next(), slot: next(), start: next() };
+    o.stop = o.start + next();
+    occupancy.push(o);
+  }
+  for (let n = next(); n > 0; n--) { // waves with instructions
+    const w = { dispatch: next(), engine: next(), cu: next(), simd: next(), slot: next(), start: next() };
+    w.stop = w.start + next();
+    const count = next();
+    w.site = new Uint32Array(count); w.time = new Float64Array(count); w.stall = new Uint32Array(count); w.dur = new Uint32Array(count);
+    let end = w.start;
+    for (let i = 0; i < count; i++) {
+      w.site[i] = next(); w.time[i] = end + signed(); w.stall[i] = next(); w.dur[i] = w.stall[i] + next();
+      end = w.time[i] + w.dur[i];
+    }
+    waves.push(w);
+  }
+}
+
+// Timeline: an occupancy graph over a row per slot.
+let groupList = [], view = { from: 0, to: 1 };
+const canvas = $("canvas"), graph = 70, rowHeight = 18, label = 190;
+function pickGroup() {
+  const g = groupList[$("group").value];
+  if (!g) return;
+  view = { from: g.from, to: g.to };
+  draw();
+}
+function makeGroups() {
+  const map = new Map();
+  for (const w of occupancy.concat(waves)) {
+    const key = w.dispatch + ":" + w.engine;
+    let g = map.get(key);
+    if (!g) map.set(key, g = { dispatch: w.dispatch, engine: w.engine, from: w.start, to: w.stop, rows: new Map(), all: [], traced: 0 });
+    g.from = Math.min(g.from, w.start); g.to = Math.max(g.to, w.stop, g.from + 1);
+    if (!w.site) { g.all.push(w); continue; }
+    g.traced++;
+    const row = w.cu * 4096 + w.simd * 64 + w.slot;
+    if (!g.rows.has(row)) g.rows.set(row, []);
+    g.rows.get(row).push(w);
+  }
+  groupList = [...map.values()].sort((a, b) => (b.traced > 0) - (a.traced > 0) || a.dispatch - b.dispatch || a.engine - b.engine);
+  for (const g of groupList) {
+    g.order = [...g.rows.keys()].sort((a, b) => a - b);
+    for (const list of g.rows.values()) list.sort((a, b) => a.start - b.start);
+    const edges = [];
+    for (const w of g.all) edges.push([w.start, 1], [w.stop, -1]);
+    edges.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+    let n = 0;
+    g.steps = edges.map(([t, d]) => [t, n += d]);
+    g.most = g.steps.reduce((m, s) => Math.max(m, s[1]), 1);
+    $("group").append(new Option(`dispatch ${g.dispatch} (${data.kernels[g.dispatch] || "?"}), engine ${g.engine}: ${num(g.all.length)} waves, ${num(g.traced)} with instructions`, groupList.indexOf(g)));
+  }
+  $("group").onchange = pickGroup;
+  pickGroup();
+}
+function draw() {
+  const g = groupList[$("group").value];
+  if (!g || !$("timeline").classList.contains("on")) return;
+  const ratio = devicePixelRatio || 1, width = canvas.clientWidth || 800, height = graph + 24 + g.order.length * rowHeight;
+  canvas.style.height = height + "px";
+  canvas.width = width * ratio; canvas.height = height * ratio;
+  const c = canvas.getContext("2d");
+  c.scale(ratio, ratio);
+  c.clearRect(0, 0, width, height);
+  c.font = "12px system-ui, sans-serif"; c.textBaseline = "middle";
+  const x = (t) => label + (t - view.from) / (view.to - view.from) * (width - label);
+  c.fillStyle = css("--dim");
+  c.fillText(`waves on the engine (up to ${g.most})`, 4, graph / 2, label - 8);
+  c.fillStyle = css("--wave");
+  let last = 0, n = 0;
+  for (const [t, k] of [...g.steps, [g.to, 0]]) {
+    if (t > last && n > 0 && t >= view.from && last <= view.to) {
+      const a = Math.max(x(last), label), b = Math.min(x(t), width);
+      c.fillRect(a, graph - n / g.most * (graph - 6), Math.max(b - a, .5), n / g.most * (graph - 6));
+    }
+    last = t; n = k;
+  }
+  c.fillStyle = css("--dim");
+  const step = 10 ** Math.floor(Math.log10((view.to - view.from) / 4));
+  for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) {
+    c.fillRect(x(t), graph, 1, 5);
+    if (Math.round(t / step) % 2 === 0) c.fillText(num(Math.round(t)), x(t) + 3, graph + 10);
+  }
+  const colours = [css("--idle"), css("--stall"), css("--issue")];
+  g.order.forEach((row, i) => {
+    const y = graph + 24 + i * rowHeight;
+    c.fillStyle = css("--fg");
+    c.fillText(`${data.unit} ${Math.floor(row / 4096)} SIMD ${Math.floor(row / 64) % 64} slot ${row % 64}`, 4, y + rowHeight / 2, label - 8);
+    for (const w of g.rows.get(row)) if (w.stop >= view.from && w.start <= view.to) drawWave(c, w, y + 2, rowHeight - 4, x, width, colours);
+  });
+  $("range").textContent = `cycles ${num(Math.round(view.from))} to ${num(Math.round(view.to))}`;
+}
+function drawWave(c, w, y, h, x, width, colours) {
+  const a = Math.max(x(w.start), label), b = Math.min(x(w.stop), width);
+  c.fillStyle = colours[0];
+  c.fillRect(a, y, Math.max(b - a, 1), h);
+  // A pixel takes the state of most of its cycles; runs of one state are one rectangle.
+  const per = (view.to - view.from) / (width - label);
+  let lo = 0, hi = w.time.length;
+  while (lo < hi) { const m = lo + hi >> 1; if (w.time[m] + w.dur[m] < view.from) lo = m + 1; else hi = m; }
+  let px = -1, stall = 0, issue = 0;
+  const flush = () => {
+    if (px < 0 || stall + issue < per / 3) return;
+    c.fillStyle = colours[issue >= stall ? 2 : 1];
+    c.fillRect(px, y, 1, h);
+  };
+  for (let i = lo; i < w.time.length && w.time[i] <= view.to; i++) {
+    const t = w.time[i], parts = [[t, t + w.stall[i], 1], [t + w.stall[i], t + w.dur[i], 2]];
+    for (const [s, e, state] of parts) {
+      if (e <= s) continue;
+      const from = Math.max(x(s), label), to = Math.min(x(e), width);
+      if (to < label || from > width) continue;
+      if (to - from >= 2) {
+        flush(); px = -1; stall = issue = 0;
+        c.fillStyle = colours[state];
+        c.fillRect(from, y, to - from, h);
+        continue;
+      }
+      const p = Math.floor(from);
+      if (p !== px) { flush(); px = p; stall = issue = 0; }
+      if (state === 1) stall += e - s; else issue += e - s;
+    }
+  }
+  flush();
+  c.fillStyle = css("--bg");
+  if (b - a > 3) c.fillRect(b - 1, y, 1, h);
+}
+const time = (ev) => { const r = canvas.getBoundingClientRect(); return view.from + Math.max(0, ev.clientX - r.left - label) / (r.width - label) * (view.to - view.from); };
+function clampView(g, from, to) {
+  const span = Math.min(Math.max(to - from, 20), g.to - g.from);
+  from = Math.min(Math.max(from, g.from), g.to - span);
+  view = { from, to: from + span };
+  draw();
+}
+canvas.addEventListener("wheel", (ev) => {
+  const g = groupList[$("group").value];
+  if (!g) return;
+  ev.preventDefault();
+  const t = time(ev), f = Math.exp(ev.deltaY * .0015);
+  clampView(g, t - (t - view.from) * f, t + (view.to - t) * f);
+}, { passive: false });
+let drag = null;
+canvas.onpointerdown = (ev) => { drag = { x: ev.clientX, ...view }; canvas.setPointerCapture(ev.pointerId); };
+canvas.onpointerup = () => { drag = null; };
+canvas.onpointermove = (ev) => {
+  const g = groupList[$("group").value];
+  if (!g) return;
+  if (drag) {
+    const d = (drag.x - ev.clientX) / (canvas.clientWidth - label) * (drag.to - drag.from);
+    clampView(g, drag.from + d, drag.to + d);
+    return;
+  }
+  const r = canvas.getBoundingClientRect(), i = Math.floor((ev.clientY - r.top - graph - 24) / rowHeight), t = time(ev), tip = $("tip");
+  const w = (g.rows.get(g.order[i]) || []).find((w) => w.start <= t && t <= w.stop);
+  tip.style.display = w ? "block" : "none";
+  if (!w) return;
+  let k = w.time.findLastIndex((s) => s <= t);
+  const s = k >= 0 ? data.sites[w.site[k]] : null;
+  tip.textContent = `wave ${num(w.start)} to ${num(w.stop)} (${num(w.stop - w.start)} cycles)` +
+    (s ? `\n${s.text}\n${s.address}  ${s.source}\nready ${num(w.time[k])}, stalled ${num(w.stall[k])}, ran ${num(w.dur[k] - w.stall[k])}` : "");
+  tip.style.left = Math.min(ev.clientX + 12, innerWidth - 380) + "px";
+  tip.style.top = ev.clientY + 14 + "px";
+};
+canvas.onpointerleave = () => { $("tip").style.display = "none"; };
+$("whole").onclick = pickGroup;
+$("in").onclick = () => { const g = groupList[$("group").value], m = (view.to - view.from) / 4; if (g) clampView(g, view.from + m, view.to - m); };
+$("out").onclick = () => { const g = groupList[$("group").value], m = (view.to - view.from) / 2; if (g) clampView(g, view.from - m, view.to + m); };
+addEventListener("resize", draw);
+
+// Advice and quality.
+for (const a of data.advice) {
+  const div = el("div", undefined, "advice"), p = el("p");
+  p.append(el("b", a.title), el("span", a.evidence));
+  div.append(p);
+  if (a.instruction) div.append(el("div", `${a.kernel}  ${a.address}  ${a.instruction}  ${a.source}`, "code"));
+  $("advices").append(div);
+}
+if (!data.advice.length) $("advices").append(el("p", "No rule speaks: nothing stands out by its numbers."));
+for (const [k, v] of data.quality) $("facts").append(el("dt", k), el("dd", v));
+for (const n of data.notes) $("notes").append(el("li", n.text, n.level === "info" ? "" : "warning"));
+hot();
+code();
+show("hot");
+unpack().then(makeGroups).then(() => { root.dataset.ready = "yes"; draw(); }, (err) => {
+  root.dataset.ready = "no";
+  $("range").textContent = "The timeline needs a browser with DecompressionStream: " + err;
+});
