@@ -30,7 +30,6 @@ type Code interface {
 type codeCache struct {
 	code  Code
 	pages map[uint64]*codePage
-	used  int
 }
 
 const (

@@ -1,7 +1,5 @@
 package sqtt
 
-import "github.com/rigprof/rigprof/internal/gpu"
-
 // Category is the kind of unit that a traced instruction used, as its token tells.
 type Category uint8
 
@@ -74,16 +72,6 @@ const (
 	clocksDerated = 254
 	clocksDPRate  = 255
 )
-
-func opsOf(f gpu.Family) *[256]opInfo {
-	switch f {
-	case gpu.GFX9:
-		return &gfx9Ops
-	case gpu.GFX12:
-		return &gfx12Ops
-	}
-	return &gfx11Ops
-}
 
 // Inst is one executed instruction of a traced wave. It was issued at Time+Stall.
 type Inst struct {

@@ -47,7 +47,7 @@ type fieldBits struct {
 
 // Packet is one token. It keeps no pointer into the stream.
 type Packet struct {
-	Family gpu.Family // whose layout the stream had here
+	Family gpu.Family // whose layout the token has
 	Kind   Kind
 	Bits   uint8  // length
 	Hi     uint8  // bits 64..71 of the token; NEW_PC of GFX12 alone has them
@@ -257,6 +257,7 @@ func (d *plain) next(buf []byte, pos int, final bool) (Packet, bool) {
 	case KindHeader:
 		d.family = headerFamily(p.Raw)
 		d.keys = keysOf(d.family)
+		p.Family = d.family
 	case KindWaveStartExt:
 		d.ext = d.family == gpu.GFX12
 	}

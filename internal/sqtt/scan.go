@@ -20,13 +20,13 @@ import (
 // and so does a table entry:
 //
 //	bits 0..4    length of the entry's tokens, in nibbles
-//	bits 20..21  set on a MISC, whose stall flags are there
+//	bits 19..21  set on a MISC, whose save and stall flags are there
 //	bits 22..30  their time
 //	bit  31      the last token is an event, and only NOPs stand before it
 const (
 	scanTime   = 22
 	scanAdd    = 1<<31 - 1<<scanTime | 1<<5 - 1
-	scanStalls = 3 << 20
+	scanStalls = 7 << 19
 	scanEvent  = 31
 )
 
@@ -59,7 +59,7 @@ func newScanTable(f gpu.Family, isEvent func(Kind) bool) *scanTable {
 			l := &keys[rest&0xff]
 			event := isEvent(l.kind)
 			if have < 8 || uint32(l.lo+l.w) > have || // the time is beyond the key
-				!nops && event || pos > 0 && l.kind == KindMisc { // its flags must stay at bits 20 and 21
+				!nops && event || pos > 0 && l.kind == KindMisc { // its flags must stay in their place
 				break
 			}
 			pos += uint32(max(l.bits, 4))

@@ -1145,7 +1145,7 @@ var gfx12Ops = [256]opInfo{
 	0x8e: {categoryVALU, 32},
 	0x8f: {categoryVALU, 64},
 	0x92: {categoryVALU, clocksDPRate},
-	0x93: {categoryVALU, clocksDPRate},
+	0x93: {categoryVALU, clocksDerated},
 	0x96: {categorySMEM, 1},
 	0x97: {categorySMEM, 1},
 	0x98: {categorySALU, 3},

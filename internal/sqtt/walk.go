@@ -105,7 +105,7 @@ type tracedWave struct {
 }
 
 // maxRecords is how many records of a wave are kept before they are given in part.
-const maxRecords = 1 << 16
+const maxRecords = 1 << 14
 
 // maxEarlyPCs bounds the addresses kept ahead of their use; a real trace has one or two.
 const maxEarlyPCs = 64
@@ -215,11 +215,25 @@ func (t *tracedWave) add() *Inst {
 
 // placeNew gives the newest record its place.
 func (k *walk) placeNew(t *tracedWave) {
-	n := len(t.insts)
-	k.place(t, n-1)
-	if n > maxRecords && !t.waiting {
-		k.give(t, false)
+	k.place(t, len(t.insts)-1)
+	k.part(t)
+}
+
+// part gives a long wave's records but the newest, also where addresses or types that they wait for did not come.
+func (k *walk) part(t *tracedWave) {
+	if len(t.insts) <= maxRecords {
+		return
 	}
+	if t.waiting {
+		t.waiting, t.from = false, 0
+		k.settle(t)
+	}
+	if len(t.gfx9.open) > 0 {
+		t.gfx9.open = t.gfx9.open[:0]
+		t.gfx9.placed = t.first + len(t.insts)
+		t.pc = 0
+	}
+	k.give(t, false)
 }
 
 // issue takes an INST or VALU_INST of a wave.

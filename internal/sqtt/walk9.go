@@ -29,8 +29,10 @@ func (k *walk) token9(kind Kind, w uint64, now Cycles) {
 			case 2:
 				t.gfx9.open = append(t.gfx9.open, t.first+len(t.insts))
 				t.insts = append(t.insts, Inst{Time: now, Dur: 4})
+				k.part(t)
 			case 3:
 				k.immediate9(t, now)
+				k.part(t)
 			}
 		}
 	case KindInst:
@@ -113,9 +115,6 @@ func (k *walk) place9(t *tracedWave) {
 		}
 		k.place(t, i)
 		t.gfx9.placed++
-	}
-	if len(t.insts) >= maxRecords && !t.waiting && len(t.gfx9.open) == 0 {
-		k.give(t, false)
 	}
 }
 
