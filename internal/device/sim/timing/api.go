@@ -124,13 +124,16 @@ const (
 	StatMatrixF6F4
 	StatBufferLoad
 	StatBufferStore
-	StatBufferAtomic
+	StatBufferAtomic // without a result, those with one are next
+	StatBufferAtomicRtn
 	StatGlobalLoad
 	StatGlobalStore
 	StatGlobalAtomic
+	StatGlobalAtomicRtn
 	StatFlatLoad
 	StatFlatStore
 	StatFlatAtomic
+	StatFlatAtomicRtn
 	StatScratchLoad
 	StatScratchStore
 	StatLDS

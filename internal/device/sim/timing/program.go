@@ -171,6 +171,9 @@ func (m *Machine) compile(pi *shader.ProgInst, wave int) sop {
 		}
 	case isa.Branch:
 		o.do, o.port, o.by, o.stat = doBranch, portBranch, byBranch, StatBranch
+		if in.Op.Format != isa.SOPP { // s_call, s_setpc, s_swappc: the counters of real GPUs take them for SALU
+			o.stat = StatSALU
+		}
 	case isa.Wait:
 		o.do, o.port, o.by, o.stat = doWait, portImm, byBranch, StatWait
 		m.waitOp(&o, in, name)
@@ -258,6 +261,8 @@ func (m *Machine) memoryOp(o *sop, in *isa.Inst) {
 	}
 	pick := func(load, st, at Stat) Stat {
 		switch {
+		case atomic && in.Returns() && at != StatScratchStore:
+			return at + 1
 		case atomic:
 			return at
 		case store:

@@ -1,0 +1,366 @@
+package timing_test
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rigprof/rigprof/internal/codeobj"
+	"github.com/rigprof/rigprof/internal/device/sim/shader"
+	"github.com/rigprof/rigprof/internal/device/sim/timing"
+	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/isa"
+	"github.com/rigprof/rigprof/internal/sharedtest"
+)
+
+// space is an address space of a few mappings.
+type space struct {
+	at   []uint64
+	data [][]byte
+}
+
+func (s *space) add(at uint64, b []byte) { s.at, s.data = append(s.at, at), append(s.data, b) }
+
+func (s *space) Map(addr uint64, _ bool) ([]byte, bool) {
+	for i, a := range s.at {
+		if addr >= a && addr-a < uint64(len(s.data[i])) {
+			return s.data[i][addr-a:], true
+		}
+	}
+	return nil, false
+}
+
+type captureMeta struct {
+	Arch       string
+	Dispatches []struct {
+		Index      int
+		ProgramTag int    `json:"program_tag"`
+		Kernel     string `json:"kernel"`
+		Waves      int    `json:"waves_total"`
+		Ses        []struct {
+			Se   int
+			File string
+		}
+		Trace struct {
+			Entry   string   `json:"entry_pc"`
+			Groups  []uint32 `json:"grid_workgroups"`
+			Threads []uint32 `json:"num_thread"`
+			RSRC1   string   `json:"pgm_rsrc1"`
+			RSRC2   string   `json:"pgm_rsrc2"`
+			RSRC3   string   `json:"pgm_rsrc3"`
+		} `json:"from_trace"`
+	}
+	Programs []struct {
+		Tag  int
+		File string
+		Base uint64 `json:"load_base_int"`
+	}
+}
+
+type golden struct {
+	Streams []struct {
+		Dispatch int
+		Se       int
+		Waves    [][6]int64
+	}
+}
+
+func readJSON(t testing.TB, path string, v any) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		f, err = os.Open(path + ".gz")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if strings.HasSuffix(f.Name(), ".gz") {
+		if r, err = gzip.NewReader(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := json.NewDecoder(r).Decode(v); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+func hex(s string) uint32 {
+	v, _ := strconv.ParseUint(strings.TrimPrefix(s, "0x"), 16, 64)
+	return uint32(v)
+}
+
+// observer keeps the events of a dispatch.
+type observer struct {
+	detail func(engine, sa, unit, simd int) bool
+	events []timing.Event
+	stats  []timing.Stats
+}
+
+func (o *observer) Detailed(engine, sa, unit, simd int) bool {
+	return o.detail != nil && o.detail(engine, sa, unit, simd)
+}
+
+func (o *observer) Events(evs []timing.Event) {
+	for _, e := range evs {
+		if e.Kind == timing.WaveEnd {
+			o.stats = append(o.stats, *e.Stats)
+		}
+		e.Stats = nil
+		o.events = append(o.events, e)
+	}
+}
+
+// wave is one wave's place and times.
+type wave struct {
+	place      timing.Place
+	start, end int64
+}
+
+func (o *observer) waves(t testing.TB) (out []wave) {
+	open := map[timing.Place]int64{}
+	for _, e := range o.events {
+		switch e.Kind {
+		case timing.WaveStart:
+			if _, ok := open[e.Place]; ok {
+				t.Errorf("a second wave starts at %+v", e.Place)
+			}
+			open[e.Place] = e.Time
+		case timing.WaveEnd:
+			out = append(out, wave{e.Place, open[e.Place], e.Time})
+			delete(open, e.Place)
+		}
+	}
+	if len(open) != 0 {
+		t.Errorf("%d waves do not end", len(open))
+	}
+	return out
+}
+
+// captureGPU is the machine that a capture was made on.
+func captureGPU(t testing.TB, arch string) *gpu.GPU {
+	name := map[string]string{"gfx1100": "gfx1100", "gfx1200": "gfx1201", "gfx950": "gfx950"}[arch]
+	g, err := gpu.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if arch == "gfx950" { // the harvesting that its streams show
+		for e := range g.Live {
+			g.Live[e][0] = 0xff << (e & 1)
+		}
+	}
+	return g
+}
+
+const (
+	kernargBase = 0x7f0000000000
+	bufferBase  = 0x7f1000000000
+	bufferBytes = 68 << 20
+)
+
+// newKernel sets a dispatch of a capture up: code where it was, a buffer for each argument.
+func newKernel(t testing.TB, dir string, m *captureMeta, d int, g *gpu.GPU) (*space, *shader.Kernel) {
+	t.Helper()
+	disp := m.Dispatches[d]
+	mem := &space{}
+	for _, p := range m.Programs {
+		if p.Tag != disp.ProgramTag {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, p.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		obj, err := codeobj.Open(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lo, hi := obj.Span()
+		img := make([]byte, hi-lo+4096)
+		if err := obj.LoadInto(img, p.Base); err != nil {
+			t.Fatal(err)
+		}
+		mem.add(p.Base+lo, img)
+	}
+	args := make([]byte, 4096)
+	for i := range 8 {
+		at := bufferBase + uint64(i)<<32
+		binary.LittleEndian.PutUint64(args[8*i:], at)
+		b := make([]byte, bufferBytes)
+		mem.add(at, b)
+	}
+	mem.add(kernargBase, args)
+	target := g.Target
+	arch, _ := isa.ArchOf(target)
+	entry, _ := strconv.ParseUint(strings.TrimPrefix(disp.Trace.Entry, "0x"), 16, 64)
+	k := &shader.Kernel{
+		Arch: arch, Entry: entry, Wave32: !arch.CDNA(), RSRC1: hex(disp.Trace.RSRC1), RSRC2: hex(disp.Trace.RSRC2), RSRC3: hex(disp.Trace.RSRC3),
+		Groups: [3]uint32(disp.Trace.Groups), Block: [3]uint32(disp.Trace.Threads), Name: disp.Kernel, Log: shader.LogFull,
+	}
+	k.LDSBytes = min(k.RSRC2>>15&0x1ff*512, uint32(g.LDSBytes))
+	k.UserData[0], k.UserData[1] = uint32(kernargBase&0xffffffff), uint32(kernargBase>>32)
+	return mem, k
+}
+
+// threadMgmt are the CU masks that the captures were made with.
+func threadMgmt(g *gpu.GPU, capture string) []uint32 {
+	if capture != "gemm3k" {
+		return nil
+	}
+	m := make([]uint32, g.Engines())
+	for e := range m {
+		switch {
+		case g.Family == gpu.GFX9 && e%g.SEs == 0:
+			m[e] = 3
+		case g.Family == gpu.GFX9:
+			m[e] = 2 // bit 1: the odd engines' first CU; one of the even ones' runs the rest
+			if e%2 == 0 {
+				m[e] = 1
+			}
+		case e == 0:
+			m[e] = 1
+		}
+	}
+	return m
+}
+
+// simulate runs dispatch d of a capture on a machine.
+func simulate(t testing.TB, machine *timing.Machine, g *gpu.GPU, dir, capture string, m *captureMeta, d int, start int64, o *observer) (timing.Result, error) {
+	t.Helper()
+	mem, k := newKernel(t, dir, m, d, g)
+	sm := shader.NewMachine(mem)
+	run := sm.Run(context.Background(), k)
+	defer run.Close()
+	dies := make([]int, g.Dies)
+	for i := range dies {
+		dies[i] = i
+	}
+	res, err := machine.Dispatch(context.Background(), timing.Dispatch{Start: start, Kernel: k, Source: run, Dies: dies, ThreadMgmt: threadMgmt(g, capture), Traced: true}, o)
+	return res, err
+}
+
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return math.NaN()
+	}
+	v = slices.Clone(v)
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+// TestCaptures runs the kernels of the captures and compares what the model says with what hardware did.
+func TestCaptures(t *testing.T) {
+	var all []float64
+	fmt.Fprintf(t.Output(), "%-28s %-26s %6s %9s %9s %7s %9s %9s %7s %7s\n", "capture", "kernel", "waves", "measured", "modelled", "error", "span", "modelled", "place", "slot")
+	for _, arch := range []string{"gfx1100", "gfx1200", "gfx950"} {
+		metas, _ := filepath.Glob(sharedtest.Path(t, "captures", arch) + "/*/meta.json")
+		for _, path := range metas {
+			dir := filepath.Dir(path)
+			capture := filepath.Base(dir)
+			var m captureMeta
+			readJSON(t, path, &m)
+			var gold golden
+			readJSON(t, filepath.Join(dir, "golden_tinygrad.json"), &gold)
+			g := captureGPU(t, arch)
+			machine, err := timing.New(g, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := int64(1000)
+			for d := range m.Dispatches {
+				o := &observer{}
+				res, err := simulate(t, machine, g, dir, capture, &m, d, at, o)
+				if err != nil {
+					t.Logf("%s/%s: %v", arch, capture, err)
+					continue
+				}
+				at = res.End + 100000
+				got := o.waves(t)
+				var real []wave
+				var gd, rd []float64
+				engines := map[uint8]bool{}
+				var realSpan, span int64
+				for _, s := range gold.Streams {
+					if s.Dispatch != d {
+						continue
+					}
+					engines[uint8(s.Se)] = true
+					for _, w := range s.Waves {
+						real = append(real, wave{timing.Place{Engine: uint8(s.Se), SA: uint8(w[0]), Unit: uint8(w[1]), SIMD: uint8(w[2]), Slot: uint8(w[3])}, w[4], w[5]})
+					}
+				}
+				for e := range engines {
+					realSpan = max(realSpan, spanOf(real, e))
+					span = max(span, spanOf(got, e))
+				}
+				places := map[timing.Place]int{}
+				noSlot := map[timing.Place]int{}
+				for _, w := range real {
+					rd = append(rd, float64(w.end-w.start))
+					places[w.place]++
+					p := w.place
+					p.Slot = 0
+					noSlot[p]++
+				}
+				samePlace, sameSlot := 0, 0
+				for _, w := range got {
+					if !engines[w.place.Engine] {
+						continue
+					}
+					gd = append(gd, float64(w.end-w.start))
+					if places[w.place] > 0 {
+						places[w.place]--
+						sameSlot++
+					}
+					p := w.place
+					p.Slot = 0
+					if noSlot[p] > 0 {
+						noSlot[p]--
+						samePlace++
+					}
+				}
+				if len(rd) == 0 || len(gd) == 0 {
+					t.Errorf("%s/%s: %d real and %d modelled waves", arch, capture, len(rd), len(gd))
+					continue
+				}
+				slices.Sort(rd)
+				slices.Sort(gd)
+				var errs []float64
+				for i := range rd {
+					x := gd[i*len(gd)/len(rd)]
+					errs = append(errs, math.Abs(x-rd[i])/rd[i])
+				}
+				e := median(errs)
+				all = append(all, e)
+				fmt.Fprintf(t.Output(), "%-28s %-26s %6d %9.0f %9.0f %6.0f%% %9d %9d %6.0f%% %6.0f%%\n", arch+"/"+capture, m.Dispatches[d].Kernel, len(rd), median(rd), median(gd), 100*e,
+					realSpan, span, 100*float64(samePlace)/float64(len(rd)), 100*float64(sameSlot)/float64(len(rd)))
+			}
+		}
+	}
+	t.Logf("median error of wave duration over %d dispatches: %.0f%%", len(all), 100*median(all))
+}
+
+// spanOf is the time from an engine's first start to its last end.
+func spanOf(ws []wave, e uint8) int64 {
+	lo, hi := int64(math.MaxInt64), int64(0)
+	for _, w := range ws {
+		if w.place.Engine == e {
+			lo, hi = min(lo, w.start), max(hi, w.end)
+		}
+	}
+	if hi == 0 {
+		return 0
+	}
+	return hi - lo
+}
