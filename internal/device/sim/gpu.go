@@ -33,6 +33,8 @@ type GPU struct {
 	cp   *cp.Processor
 	from epoch // of the busy time, guarded by busy
 
+	running *process // whose queue executes, guarded by busy
+
 	mu      sync.Mutex
 	users   map[*process]struct{}
 	entered int   // processes since it was powered up
@@ -117,12 +119,13 @@ func (g *GPU) begin(ctx context.Context, p *process) error {
 		<-ctx.Done() // nothing of a process that faulted is executed; it has been told why
 		return ctx.Err()
 	}
-	g.from = epoch{cycles: g.cp.Now(), host: time.Now()}
+	g.from, g.running = epoch{cycles: g.cp.Now(), host: time.Now()}, p
 	return nil
 }
 
 func (g *GPU) finish() {
 	g.ticked()
+	g.running = nil
 	g.busy.Unlock()
 }
 

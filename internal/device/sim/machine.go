@@ -17,6 +17,7 @@ type machine struct {
 	g      *GPU
 	arch   isa.Arch
 	timing *timing.Machine
+	trace  *traceUnits
 
 	observers  []timing.Observer
 	dispatches int // so far
@@ -31,11 +32,15 @@ func newMachine(g *GPU) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &machine{g: g, arch: arch, timing: tm}, nil
+	tr, err := newTraceUnits(g)
+	if err != nil {
+		return nil, err
+	}
+	return &machine{g: g, arch: arch, timing: tm, trace: tr, observers: []timing.Observer{tr}}, nil
 }
 
-func (m *machine) units() []cp.Unit         { return nil }
-func (m *machine) listeners() []cp.Listener { return nil }
+func (m *machine) units() []cp.Unit         { return []cp.Unit{m.trace} }
+func (m *machine) listeners() []cp.Listener { return []cp.Listener{m.trace} }
 
 // runner runs a process's dispatches: its shaders see its memory.
 type runner struct {
@@ -96,6 +101,9 @@ func (r *runner) Dispatch(ctx context.Context, d *cp.Dispatch) (int64, error) {
 // time runs the grid's workgroups and says when the last ends.
 func (m *machine) time(ctx context.Context, d *cp.Dispatch, k *shader.Kernel, run *shader.Run) (int64, error) {
 	m.dispatches++
+	for _, die := range d.Dies {
+		m.trace.Dispatch(d.Start, die, d.VMID, d.Initiator)
+	}
 	res, err := m.timing.Dispatch(ctx, timing.Dispatch{
 		Start: d.Start, Kernel: k, Source: run, Dies: d.Dies, ThreadMgmt: d.ThreadMgmt, ResourceLimits: d.ResourceLimits,
 		ID: m.dispatches, Traced: d.TraceEnable, Counted: d.CountEnable,

@@ -455,8 +455,10 @@ func (p *Processor) dispatch(ctx context.Context, groups [3]uint32, initiator ui
 	}
 	first := p.files[p.die()]
 	n := &p.names
-	if err := p.write(n.initiator, initiator, bySet); err != nil {
-		return err
+	for die, f := range p.files { // no packet wrote it: listeners hear of the dispatch itself
+		if p.active>>die&1 != 0 {
+			f.set(n.initiator, initiator)
+		}
 	}
 	d := Dispatch{
 		Start: p.now, Groups: groups, Initiator: initiator,
