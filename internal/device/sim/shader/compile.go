@@ -20,6 +20,7 @@ type uop struct {
 	k2      func(d, a, b *lanes)
 	k3      func(d, a, b, c *lanes)
 	cmp     func(a, b *lanes) uint32
+	carry   func(d, a, b *lanes, ci uint32) uint32
 	imm     int64
 	x       *ext
 }
@@ -41,19 +42,21 @@ type opnd struct {
 
 // ext is what only some instructions need.
 type ext struct {
-	def  *vdef
-	in   *isa.Inst
-	src  [3]srcMod
-	kv   [3]uint64 // constants as 64-bit values
-	dst  dstMod
-	dpp  *dppCtl
-	pair *[2]uop
-	mem  *memOp
-	sal  func(w *wave, u *uop)
-	mat  *matrix
-	fp   bool // result depends on MODE
-	mix  uint8
-	name string
+	def      *vdef
+	in       *isa.Inst
+	src      [3]srcMod
+	kv       [3]uint64 // constants as 64-bit values
+	dst      dstMod
+	dpp      *dppCtl
+	pair     *[2]uop
+	mem      *memOp
+	sal      func(w *wave, u *uop)
+	mat      *matrix
+	fp       bool // result depends on MODE
+	mix      uint8
+	dppOn    uint8 // the source that DPP permutes
+	subtract bool
+	name     string
 }
 
 // srcMod is how a source value is made from its register.
@@ -337,6 +340,10 @@ func (c *compiler) valu(op *isa.Op, y bool) {
 	c.x.fp = d.flush || d.m1 != nil || d.m2 != nil || d.m3 != nil
 	if d.wide() {
 		c.u.run = runWide
+		if name == "v_lshlrev_b64" && c.u.a.kind == fromK && c.u.b.kind == fromV {
+			c.u.imm = int64(c.x.kv[0] & 63)
+			c.u.run = runShl64
+		}
 		c.ext()
 		return
 	}

@@ -120,7 +120,7 @@ func (w *wave) fetch(u *uop, i int, flush bool) *vreg {
 	m := &u.x.src[i]
 	t := &w.t[i]
 	v := w.lanes(o, t)
-	if i == 0 && u.x.dpp != nil {
+	if u.x.dpp != nil && i == int(u.x.dppOn) {
 		w.dpp(u.x.dpp, t, v)
 		v = t
 	}
@@ -521,6 +521,12 @@ func (w *wave) finishWide(u *uop, t *[64]uint64, mask uint64) {
 
 func (w *wave) putWide(d uint16, t *[64]uint64, mask uint64) {
 	dl, dh := &w.v[d], &w.v[d+1]
+	if mask == w.full {
+		for l := 0; l < w.n && l < 64; l++ {
+			dl[l], dh[l] = uint32(t[l]), uint32(t[l]>>32)
+		}
+		return
+	}
 	for l := range w.n {
 		if mask>>l&1 != 0 {
 			dl[l], dh[l] = uint32(t[l]), uint32(t[l]>>32)
@@ -547,7 +553,7 @@ func (w *wave) fetchWide(u *uop, i int, flush bool) {
 			w.dpp(u.x.dpp, &w.t[1], vh)
 			vl, vh = &w.t[0], &w.t[1]
 		}
-		for l := range w.n {
+		for l := 0; l < w.n && l < 64; l++ {
 			t[l] = uint64(vl[l]) | uint64(vh[l])<<32
 		}
 	case fromS:

@@ -141,6 +141,7 @@ func (w *wave) start(g *group, index int, win *window, size [3]uint32, lanes int
 	w.log = nil
 	if g.log != nil {
 		w.log = &g.log.Waves[index]
+		w.logs = k.Log == LogFull
 		w.log.Lanes = lanes
 	}
 }
@@ -217,7 +218,7 @@ func (w *wave) leave(end int, taken bool) {
 		w.hits[end]--
 		w.spent += uint64(n)
 		w.fuel -= int64(n)
-		if w.log != nil && w.g.k.Log == LogFull {
+		if w.logs {
 			w.log.piece(w.first, n, taken)
 		}
 	}

@@ -91,3 +91,9 @@ func avxLtU32(a, b *lanes) uint32
 
 // hasAVX tells whether the processor has what the assembly needs.
 var hasAVX = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+
+//go:noescape
+func avxAddC(d, a, b *lanes, ci uint32) uint32
+
+//go:noescape
+func avxSubC(d, a, b *lanes, ci uint32) uint32

@@ -280,3 +280,67 @@ TEXT ·avxLtU32(SB), NOSPLIT, $0-20
 	VZEROUPPER
 	MOVL AX, ret+16(FP)
 	RET
+
+// SIGNS puts the top bit of each lane in Y13.
+#define SIGNS \
+	MOVL $0x80000000, AX \
+	VMOVD AX, X13 \
+	VPBROADCASTD X13, Y13
+
+// ADDC adds the eight lanes at OFF with the carries in M and leaves the carries out in OUT.
+#define ADDC(OFF, M, OUT) \
+	VMOVDQU OFF(SI), Y0 \
+	VMOVDQU OFF(DX), Y1 \
+	VPADDD Y1, Y0, Y2 \
+	VPXOR Y13, Y0, Y3 \
+	VPXOR Y13, Y2, Y14 \
+	VPCMPGTD Y14, Y3, Y3 \
+	VPSUBD M, Y2, Y2 \
+	VPXOR Y14, Y14, Y14 \
+	VPCMPEQD Y14, Y2, Y14 \
+	VPAND M, Y14, Y14 \
+	VPOR Y14, Y3, Y3 \
+	VMOVDQU Y2, OFF(DI) \
+	VMOVMSKPS Y3, OUT
+
+// SUBC subtracts likewise, with borrows.
+#define SUBC(OFF, M, OUT) \
+	VMOVDQU OFF(SI), Y0 \
+	VMOVDQU OFF(DX), Y1 \
+	VPSUBD Y1, Y0, Y2 \
+	VPXOR Y13, Y0, Y3 \
+	VPXOR Y13, Y1, Y14 \
+	VPCMPGTD Y3, Y14, Y3 \
+	VPXOR Y14, Y14, Y14 \
+	VPCMPEQD Y14, Y2, Y14 \
+	VPAND M, Y14, Y14 \
+	VPADDD M, Y2, Y2 \
+	VPOR Y14, Y3, Y3 \
+	VMOVDQU Y2, OFF(DI) \
+	VMOVMSKPS Y3, OUT
+
+// func avxNAME(d, a, b *lanes, ci uint32) uint32
+#define CARRY(NAME, STEP) \
+TEXT NAME(SB), NOSPLIT, $0-36 \
+	MOVQ d+0(FP), DI \
+	MOVQ a+8(FP), SI \
+	MOVQ b+16(FP), DX \
+	SIGNS \
+	MOVL ci+24(FP), AX \
+	MASKS(AX) \
+	STEP(0, Y4, AX) \
+	STEP(32, Y5, BX) \
+	STEP(64, Y6, CX) \
+	STEP(96, Y7, R8) \
+	SHLL $8, BX \
+	SHLL $16, CX \
+	SHLL $24, R8 \
+	ORL BX, AX \
+	ORL CX, AX \
+	ORL R8, AX \
+	VZEROUPPER \
+	MOVL AX, ret+32(FP) \
+	RET
+
+CARRY(·avxAddC, ADDC)
+CARRY(·avxSubC, SUBC)

@@ -6,9 +6,8 @@ const hasAVX = false
 
 func avxFill(d *lanes, x uint32)         {}
 func avxSelect(d, a, b *lanes, m uint32) {}
-func avxLtF32(a, b *lanes) uint32        { return 0 }
-func avxEqF32(a, b *lanes) uint32        { return 0 }
-func avxEqU32(a, b *lanes) uint32        { return 0 }
-func avxLtI32(a, b *lanes) uint32        { return 0 }
-func avxLtU32(a, b *lanes) uint32        { return 0 }
-func useAVX()                            {}
+
+func avxAddC(d, a, b *lanes, ci uint32) uint32 { return 0 }
+func avxSubC(d, a, b *lanes, ci uint32) uint32 { return 0 }
+
+func useAVX() {}

@@ -151,7 +151,7 @@ func (w *wave) ldsAddresses(m *memOp, off int64) {
 
 func runDSLoad32(w *wave, u *uop) {
 	m := u.x.mem
-	if w.g.k.Log == LogFull {
+	if w.logs {
 		w.ldsAddresses(m, m.off)
 		w.refLDS(m, 4, w.exec)
 	}
@@ -193,7 +193,7 @@ func runDSStore32(w *wave, u *uop) {
 	m := u.x.mem
 	v, d := &w.v[m.addr], &w.v[m.data]
 	off, lds := uint64(m.off), w.g.lds
-	if w.g.k.Log == LogFull {
+	if w.logs {
 		w.ldsAddresses(m, m.off)
 		w.refLDS(m, 4, w.exec)
 	}
@@ -211,7 +211,7 @@ func runDSLoad(w *wave, u *uop) {
 	if m.second >= 0 {
 		bytes *= 2
 	}
-	if w.g.k.Log == LogFull {
+	if w.logs {
 		w.ldsAddresses(m, m.off)
 		w.refLDS(m, bytes, w.exec)
 	}

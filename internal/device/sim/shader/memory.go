@@ -131,7 +131,7 @@ func (w *wave) badAddress(u *uop, addr uint64, lane int, write bool) {
 
 // refGlobal logs a vector access to memory: the addresses are in w.addr.
 func (w *wave) refGlobal(m *memOp, bytes int, mask uint64) {
-	if w.log == nil || w.g.k.Log != LogFull {
+	if !w.logs {
 		return
 	}
 	r := MemRef{Lanes: uint8(bits.OnesCount64(mask)), Write: m.write, Atomic: m.atom != nil, Space: m.space}
@@ -202,7 +202,7 @@ func (w *wave) countLines(bytes int, mask uint64) (lowest uint64, n int) {
 // refLDS logs an LDS access with the passes that bank conflicts cost. Banks are 32 of 4 bytes; 32 lanes go at a
 // time, fewer where a lane moves more than a dword.
 func (w *wave) refLDS(m *memOp, bytes int, mask uint64) {
-	if w.log == nil || w.g.k.Log != LogFull {
+	if !w.logs {
 		return
 	}
 	r := MemRef{Lanes: uint8(bits.OnesCount64(mask)), Write: m.write, Atomic: m.atom != nil, Space: SpaceLDS}
@@ -259,6 +259,22 @@ func (w *wave) simpleLDS(words int) (low uint64, cycles int, ok bool) {
 
 // bankPasses is the largest number of different dwords that one bank must serve.
 func (w *wave) bankPasses(first int, part uint64, words int, low *uint64) int {
+	// Usually no bank has two dwords to serve.
+	var one [32]uint32
+	clash := false
+	for x := part; x != 0 && !clash; x &= x - 1 {
+		a := w.addr[(first+bits.TrailingZeros64(x))&63]
+		*low = min(*low, a)
+		for k := range words {
+			d := uint32(a>>2) + uint32(k)
+			b := &one[d&31]
+			clash = clash || *b != 0 && *b != d+1
+			*b = d + 1
+		}
+	}
+	if !clash {
+		return 1
+	}
 	var seen [32][4]uint32 // dwords of a bank, plus one
 	var count [32]uint8
 	var more map[uint32]bool

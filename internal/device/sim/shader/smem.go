@@ -94,7 +94,7 @@ func runSLoad(w *wave, u *uop) {
 		w.badAddress(u, a, -1, false)
 		return
 	}
-	if w.log != nil && w.g.k.Log == LogFull {
+	if w.logs {
 		w.log.ref(MemRef{Addr: a, Bytes: uint32(m.bytes), Lines: uint16((a+uint64(m.bytes)-1)>>7 - a>>7 + 1), Lanes: 1, Space: SpaceScalar})
 	}
 	switch m.bytes {

@@ -22,33 +22,7 @@ func (c *compiler) special(name string) bool {
 		if c.x.src[0].plain && c.x.src[1].plain && c.x.dpp == nil && c.x.dst.plain() {
 			c.u.run = runCndmaskFast
 		}
-	case strings.HasPrefix(name, "v_add_co_ci_") || strings.HasPrefix(name, "v_addc_co_"):
-		c.maskSource()
-		c.u.run = func(w *wave, u *uop) {
-			runCarry(w, u, true, func(a, b, ci uint64) uint64 { return a + b + ci })
-		}
-	case strings.HasPrefix(name, "v_sub_co_ci_") || strings.HasPrefix(name, "v_subb_co_"):
-		c.maskSource()
-		c.u.run = func(w *wave, u *uop) {
-			runCarry(w, u, true, func(a, b, ci uint64) uint64 { return a - b - ci })
-		}
-	case strings.HasPrefix(name, "v_subrev_co_ci_") || strings.HasPrefix(name, "v_subbrev_co_"):
-		c.maskSource()
-		c.u.run = func(w *wave, u *uop) {
-			runCarry(w, u, true, func(a, b, ci uint64) uint64 { return b - a - ci })
-		}
-	case strings.HasPrefix(name, "v_add_co_"):
-		c.u.run = func(w *wave, u *uop) {
-			runCarry(w, u, false, func(a, b, _ uint64) uint64 { return a + b })
-		}
-	case strings.HasPrefix(name, "v_sub_co_"):
-		c.u.run = func(w *wave, u *uop) {
-			runCarry(w, u, false, func(a, b, _ uint64) uint64 { return a - b })
-		}
-	case strings.HasPrefix(name, "v_subrev_co_"):
-		c.u.run = func(w *wave, u *uop) {
-			runCarry(w, u, false, func(a, b, _ uint64) uint64 { return b - a })
-		}
+	case c.carry(name):
 	case name == "v_div_fmas_f32" || name == "v_div_fmas_f64":
 		c.u.run = runDivFmas
 		if strings.HasSuffix(name, "f64") {
@@ -160,80 +134,6 @@ func runCndmask(w *wave, u *uop) {
 		}
 	}
 	w.store(u, t, mask)
-}
-
-// runCarry adds or subtracts with carry out, which for lanes that EXEC disables is 0.
-func runCarry(w *wave, u *uop, carryIn bool, f func(a, b, ci uint64) uint64) {
-	a, b := w.fetch(u, 0, false), w.fetch(u, 1, false)
-	var ci, co uint64
-	if carryIn {
-		ci = w.maskOf(&u.c, u.x.kv[2])
-	}
-	mask := w.exec
-	if u.x.dpp != nil {
-		mask &= w.dppMask(u.x.dpp)
-	}
-	t := &w.t[3]
-	for l := range w.n {
-		r := f(uint64(a[l]), uint64(b[l]), ci>>l&1)
-		t[l] = uint32(r)
-		if c := r >> 32 & 1; c != 0 {
-			co |= c << l
-			if u.x.dst.clamp { // all ones above, zero below
-				t[l] = ^uint32(0)
-				if r>>63 != 0 {
-					t[l] = 0
-				}
-			}
-		}
-	}
-	w.store(u, t, mask)
-	w.setMask(u.sd, co&mask)
-}
-
-func runMad64(w *wave, u *uop) {
-	w.fetchWide(u, 0, false)
-	w.fetchWide(u, 1, false)
-	w.fetchWide(u, 2, false)
-	t := &w.x[3]
-	var co uint64
-	for l := range w.n {
-		r, c := bits.Add64(w.x[0][l]*w.x[1][l], w.x[2][l], 0)
-		if c != 0 && u.x.dst.clamp {
-			r = math.MaxUint64
-		}
-		t[l] = r
-		co |= c << l
-	}
-	w.putWide(u.d, t, w.exec)
-	w.setMask(u.sd, co&w.exec)
-}
-
-func runMadI64(w *wave, u *uop) {
-	w.fetchWide(u, 0, false)
-	w.fetchWide(u, 1, false)
-	w.fetchWide(u, 2, false)
-	t := &w.x[3]
-	var co uint64
-	for l := range w.n {
-		p := int64(int32(w.x[0][l])) * int64(int32(w.x[1][l]))
-		c := int64(w.x[2][l])
-		r := p + c
-		over := (p^r)&(c^r) < 0
-		if over && u.x.dst.clamp {
-			r = math.MaxInt64
-			if p < 0 {
-				r = math.MinInt64
-			}
-		}
-		t[l] = uint64(r)
-		// The carry is the 65th bit of the sum of the sign-extended terms.
-		top := uint64(p>>63) + uint64(c>>63)
-		_, cy := bits.Add64(uint64(p), uint64(c), 0)
-		co |= (top + cy) & 1 << l
-	}
-	w.putWide(u.d, t, w.exec)
-	w.setMask(u.sd, co&w.exec)
 }
 
 func (w *wave) firstLane() int {

@@ -29,7 +29,7 @@ func unorm16(x float64) uint32 {
 	return toU16(math.RoundToEven(min(max(x, 0), 1) * 65535))
 }
 
-func init() {
+func defineConversions() {
 	fromF32 := func(f func(x float64) uint32) vdef {
 		return vdef{l1: func(a uint32) uint32 { return f(float64(f32(a))) }, flush: true}
 	}

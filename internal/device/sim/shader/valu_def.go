@@ -80,7 +80,7 @@ func (m *mode) set(bits uint32) {
 func sext(v uint32, n uint) int32   { return int32(v<<(32-n)) >> (32 - n) }
 func sext64(v uint64, n uint) int64 { return int64(v<<(64-n)) >> (64 - n) }
 
-func init() {
+func defineIntegers() {
 	def("v_mov_b32 v_mov_b16 v_accvgpr_read_b32 v_accvgpr_write_b32 v_accvgpr_mov_b32 v_accvgpr_read v_accvgpr_write",
 		vdef{k1: func(d, a *lanes) { *d = *a }})
 	def("v_mov_b64", vdef{w1: func(a uint64) uint64 { return a }})
@@ -438,4 +438,14 @@ func clsI32(a uint32) uint32 {
 		return ^uint32(0)
 	}
 	return uint32(bits.LeadingZeros32(a ^ uint32(int32(a)>>31)))
+}
+
+// The definitions refer to each other, so they are made in order.
+func init() {
+	defineIntegers()
+	defineFloats()
+	defineConversions()
+	if hasAVX {
+		useAVX()
+	}
 }

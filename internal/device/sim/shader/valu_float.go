@@ -5,7 +5,7 @@ import "math"
 // Arithmetic of float32, float16 and float64. Where MODE does not ask for the default, sums and products are
 // formed exactly (or rounded to odd) in a wider format and rounded once.
 
-func init() {
+func defineFloats() {
 	def("v_add_f32", vdef{k2: kAddF32, m2: func(m *mode, a, b uint32) uint32 { return mFma32(m, f32(a), 1, f32(b)) }, flush: true})
 	def("v_sub_f32", vdef{k2: kSubF32, m2: func(m *mode, a, b uint32) uint32 { return mFma32(m, f32(a), 1, -f32(b)) }, flush: true})
 	def("v_subrev_f32", vdef{k2: func(d, a, b *lanes) { kSubF32(d, b, a) }, m2: func(m *mode, a, b uint32) uint32 { return mFma32(m, f32(b), 1, -f32(a)) }, flush: true})

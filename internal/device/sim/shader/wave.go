@@ -52,7 +52,8 @@ type wave struct {
 	g     *group
 	index int // in the workgroup
 	fault *Fault
-	log   *WaveLog // nil: not logged
+	log   *WaveLog
+	logs  bool // memory and straight lines are logged
 	mem   *window
 
 	scratch      []byte
