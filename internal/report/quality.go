@@ -150,7 +150,7 @@ func (q *Quality) table() Table {
 			lost = fmt.Sprintf("%s unreadable, %d reports of lost tokens", Bytes(q.BytesLost), q.PacketsLost)
 		}
 		if len(q.BufferFull) > 0 {
-			lost += fmt.Sprintf(", buffer full on engine %s", ints(q.BufferFull))
+			lost = fmt.Sprintf("buffer full on engine %s, within the buffers ", ints(q.BufferFull)) + lost
 		}
 		t.Add("lost", lost)
 		if len(q.InstructionsTraced) > 0 {

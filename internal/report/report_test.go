@@ -166,7 +166,7 @@ func TestNothingTraced(t *testing.T) {
 	for _, n := range v.Quality.Notes {
 		text += noteLine(n) + "\n"
 	}
-	for _, want := range []string{"nothing was traced of 3 waves", "--engines", "WGP 3 SIMD 0 is harvested", "--unit"} {
+	for _, want := range []string{"nothing was traced of 3 waves", "engine 1, not traced", "--engines all", "WGP 3 SIMD 0 is harvested", "--unit"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/rigprof/rigprof/internal/capture"
@@ -255,15 +256,45 @@ func (t *Traced) coverage(c *capture.Capture) {
 		seen := int64(len(d.Waves))
 		switch {
 		case d.Fault != "" || seen == d.WavesLaunched:
-		case seen == 0 && d.WavesLaunched > 0:
-			q.Note(capture.Warning, "see --engines, --unit and --buffer-size", "%s: nothing was traced of %s", d.Kernel, Plural(d.WavesLaunched, "wave"))
 		case seen < d.WavesLaunched:
-			q.Note(capture.Warning, "see --engines and --buffer-size", "%s: %d of %d waves are in the trace", d.Kernel, seen, d.WavesLaunched)
+			what := fmt.Sprintf("%d of %d waves are in the trace", seen, d.WavesLaunched)
+			if seen == 0 {
+				what = "nothing was traced of " + Plural(d.WavesLaunched, "wave")
+			}
+			why, flag := t.missing(c, i)
+			q.Note(capture.Warning, flag, "%s: %s: %s", d.Kernel, what, why)
 		default:
 			q.Note(capture.Warning, "other work may have run on the GPU at the time", "%s: %d waves are in the trace, %d were launched", d.Kernel, seen, d.WavesLaunched)
 		}
 	}
 	t.instructionCoverage(c)
+}
+
+// missing says why waves of dispatch i are not in its traces, and what to change.
+func (t *Traced) missing(c *capture.Capture, i int) (why, flag string) {
+	traced := map[int]bool{}
+	full := false
+	for k := range c.Traces {
+		if tr := &c.Traces[k]; tr.Dispatch == i {
+			traced[tr.Engine] = true
+			full = full || tr.Full
+		}
+	}
+	var others []int
+	for e, arrays := range c.Device.Live {
+		if !traced[e] && slices.ContainsFunc(arrays, func(m uint32) bool { return m != 0 }) {
+			others = append(others, e)
+		}
+	}
+	switch {
+	case full:
+		return "a trace buffer was full", "raise --buffer-size"
+	case len(others) > 0:
+		return fmt.Sprintf("engine %s, not traced, may have run them", ints(others)), "use --engines all"
+	case t.Quality.PacketsLost > 0:
+		return "the hardware lost tokens", "trace instructions on fewer engines (--detail-engines none)"
+	}
+	return "the traces hold no more", "other work may have held the trace unit; check with 'rigprof decode' or record again"
 }
 
 // instructionCoverage tells where the units whose instructions are traced ran no wave.
@@ -290,9 +321,35 @@ func (t *Traced) instructionCoverage(c *capture.Capture) {
 		}
 	}
 	if some == 0 && none > 0 {
-		q.Note(capture.Warning, "launch more workgroups, or choose the unit with --unit, --simd and --engines",
-			"no wave ran where instructions are traced (%s)", strings.Join(q.InstructionsTraced, "; "))
+		advice := "launch more workgroups"
+		if e, s, ok := t.busiest(); ok {
+			advice += fmt.Sprintf(", or trace where waves ran: --detail-engines %d --array %d --unit %d", e, arrayOf(t.family, s.cu), unitOf(t.family, s.cu))
+			if t.family != gpu.GFX9 {
+				advice += fmt.Sprintf(" --simd %d", s.simd)
+			}
+		}
+		q.Note(capture.Warning, advice, "no wave ran where instructions are traced (%s)", strings.Join(q.InstructionsTraced, "; "))
 	}
+}
+
+// busiest is the engine and SIMD that ran most waves, the first of several.
+func (t *Traced) busiest() (engine int, at slot, ok bool) {
+	type place struct {
+		engine int
+		at     slot
+	}
+	count := map[place]int{}
+	most := 0
+	for i := range t.Dispatches {
+		for _, w := range t.Dispatches[i].Waves {
+			p := place{w.Engine, slot{cu: w.CU, simd: w.SIMD}}
+			count[p]++
+			if n := count[p]; n > most {
+				most, engine, at, ok = n, p.engine, p.at, true
+			}
+		}
+	}
+	return engine, at, ok
 }
 
 // arrayOf and unitOf split a wave's cu as SPEC's waves joins it.
