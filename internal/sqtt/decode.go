@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/rigprof/rigprof/internal/gpu"
 )
@@ -16,12 +17,17 @@ func DecodeWaves(f gpu.Family, buf []byte) *Result { return DecodeWavesWith(f, H
 
 // DecodeWavesWith is DecodeWaves with the choice whether a GFX9 stream starts with a software header.
 func DecodeWavesWith(f gpu.Family, h Header, buf []byte) *Result {
-	var d WaveDecoder
+	d := decoderPool.Get().(*WaveDecoder)
 	d.Reset(f, h)
 	d.feed(buf, true)
 	d.finish()
-	return &d.res
+	r := d.res
+	d.res = Result{}
+	decoderPool.Put(d)
+	return &r
 }
+
+var decoderPool = sync.Pool{New: func() any { return new(WaveDecoder) }}
 
 // ReadWaves decodes a stream of any size in constant memory. After each piece of it emit gets the result so far; Waves,
 // Markers and Losses.First hold what the piece added, for the time of the call. The last call's totals are the stream's.

@@ -5,8 +5,22 @@ import (
 	"math/bits"
 )
 
-// waveScanner9 finds waves and losses of GFX9 streams.
-var waveScanner9 = &scanner{one: scan9One, two: scan9Two}
+// waveScanner9 finds waves and losses of GFX9 streams, walkScanner9 what the walk needs besides.
+var (
+	waveScanner9 = scanner9(newScan9Kinds(waveEvents))
+	walkScanner9 = scanner9(newScan9Kinds(walkEvents))
+)
+
+func scanner9(kinds *scan9Kinds) *scanner {
+	return &scanner{
+		one: func(win *window, acc, limit uint64, ev *eventList, n uint) (uint64, uint, uint32) {
+			return scan9One(kinds, win, acc, limit, ev, n)
+		},
+		two: func(win *window, a, alimit uint64, aev *eventList, b, blimit uint64, bev *eventList) (uint64, uint, uint64, uint, uint32) {
+			return scan9Two(kinds, win, a, alimit, aev, b, blimit, bev)
+		},
+	}
+}
 
 // GFX9 tokens are whole 16-bit units, most of them MISCs that only pass time. A step takes up to three of those at once
 // and one token of any kind.
@@ -16,25 +30,27 @@ var waveScanner9 = &scanner{one: scan9One, two: scan9Two}
 //	bits 0..2    its length in units
 //	bits 4..11   mask of its time in 4 cycles, from bit 4 of the token on
 //	bits 16..23  whether it is an event, by the token's bits 13..15
-var scan9Kinds = func() (t [16]uint32) {
+type scan9Kinds [16]uint32
+
+func newScan9Kinds(isEvent func(Kind) bool) *scan9Kinds {
+	t := new(scan9Kinds)
 	for key := range t {
 		l := &gfx9Keys[key]
-		e := uint32(l.bits/16) | (1<<l.w-1)<<4
-		switch l.kind {
-		case KindMisc:
-			e |= (1<<misc9TimeReset | 1<<misc9Lost | 1<<misc9StallBegin | 1<<misc9StallEnd) << 16
-		case KindWaveStart, KindWaveEnd:
-			e |= 0xff << 16
+		t[key] = uint32(l.bits/16) | (1<<l.w-1)<<4
+		switch {
+		case l.kind == KindMisc:
+			t[key] |= (1<<misc9TimeReset | 1<<misc9Lost | 1<<misc9StallBegin | 1<<misc9StallEnd) << 16
+		case isEvent(l.kind):
+			t[key] |= 0xff << 16
 		}
-		t[key] = e
 	}
 	return t
-}()
+}
 
 // scan9Plain are the bits of a unit that are 0 in a MISC of type TIME.
 const scan9Plain = 0xe00f
 
-func scan9One(win *window, acc, limit uint64, ev *eventList, n uint) (end uint64, events uint, stall uint32) {
+func scan9One(kinds *scan9Kinds, win *window, acc, limit uint64, ev *eventList, n uint) (end uint64, events uint, stall uint32) {
 	_, _ = win[0], ev[0]
 	for uint64(uint16(acc)) < limit {
 		i := acc << 1 & (windowBytes - 1)
@@ -44,7 +60,7 @@ func scan9One(win *window, acc, limit uint64, ev *eventList, n uint) (end uint64
 		times := w >> 4 & (0xff | 0xff<<16 | 0xff<<32) & (1<<run - 1)
 		acc += uint64(run>>4) + (times * (1 | 1<<16 | 1<<32) >> 32 & 0xffff << scanTime)
 		u := w >> run
-		e := scan9Kinds[u&15]
+		e := kinds[u&15]
 		ev[n%maxEvents] = acc
 		n += uint(e >> (16 + u>>13&7) & 1)
 		acc += uint64(e&7) | (u & uint64(e) >> 4 & 0xff << scanTime)
@@ -52,7 +68,7 @@ func scan9One(win *window, acc, limit uint64, ev *eventList, n uint) (end uint64
 	return acc, n, 0
 }
 
-func scan9Two(win *window, a, alimit uint64, aev *eventList, b, blimit uint64, bev *eventList) (aend uint64, n uint, bend uint64, m uint, stall uint32) {
+func scan9Two(kinds *scan9Kinds, win *window, a, alimit uint64, aev *eventList, b, blimit uint64, bev *eventList) (aend uint64, n uint, bend uint64, m uint, stall uint32) {
 	_, _, _ = win[0], aev[0], bev[0]
 	for uint64(uint16(a)) < alimit && uint64(uint16(b)) < blimit {
 		i := a << 1 & (windowBytes - 1)
@@ -69,8 +85,8 @@ func scan9Two(win *window, a, alimit uint64, aev *eventList, b, blimit uint64, b
 		b += uint64(run2>>4) + (times2 * (1 | 1<<16 | 1<<32) >> 32 & 0xffff << scanTime)
 		u := w >> run
 		u2 := v >> run2
-		e := scan9Kinds[u&15]
-		e2 := scan9Kinds[u2&15]
+		e := kinds[u&15]
+		e2 := kinds[u2&15]
 		aev[n%maxEvents] = a
 		bev[m%maxEvents] = b
 		n += uint(e >> (16 + u>>13&7) & 1)
@@ -99,10 +115,7 @@ func fill9(w *Wave, k slotKey, raw uint32) {
 func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, final bool) (more bool) {
 	at := d.pos / 8
 	if d.walk != nil {
-		for d.plainUntil(buf, (at+size)*8, final) {
-			return size == windowBytes
-		}
-		return false
+		return d.walk9(s, win, buf, size, final)
 	}
 	end, pieces, _ := s.scanWindow(waveScanner9, win, 0, uint64(size/2))
 	first := d.base + int64(at)

@@ -44,7 +44,7 @@ func (w *Walker) Reset(f gpu.Family, o WalkOptions, code Code, emit func(*WaveIn
 	*k = walk{cache: k.cache, emit: emit, cu: uint32(o.CU), dprate: 1}
 	for i := range waves {
 		if waves[i] != nil {
-			*waves[i] = tracedWave{insts: waves[i].insts[:0]}
+			*waves[i] = tracedWave{insts: waves[i].insts[:0], pcs: waves[i].pcs[:0], gfx9: wave9State{stalls: waves[i].gfx9.stalls[:0], open: waves[i].gfx9.open[:0]}}
 		}
 	}
 	k.slots = waves

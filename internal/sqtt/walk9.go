@@ -1,5 +1,7 @@
 package sqtt
 
+import "encoding/binary"
+
 // wave9State is what the walk keeps of a GFX9 wave besides: an instruction sends an ISSUE first and, when a unit takes
 // it, an INST that tells what it is.
 type wave9State struct {
@@ -126,4 +128,35 @@ func (k *walk) end9(t *tracedWave, now Cycles) {
 		in.Stall = 0
 		in.Dur = uint32(max(4, min(now-in.Time+4, maxDur)))
 	}
+}
+
+// walk9 decodes one window of a GFX9 stream whose instructions are walked; see fast9.
+func (d *WaveDecoder) walk9(s *scanBuffers, win *window, buf []byte, size int, final bool) (more bool) {
+	at := d.pos / 8
+	end, pieces, _ := s.scanWindow(walkScanner9, win, 0, uint64(size/2))
+	origin := d.now
+	for _, piece := range pieces {
+		for _, e := range piece.events {
+			i := int(uint16(e)) * 2
+			w := binary.LittleEndian.Uint64(win[i : i+8])
+			now := origin + Cycles(piece.base+e>>scanTime)*4
+			l := &gfx9Keys[w&15]
+			switch l.kind {
+			case KindIssue, KindInst, KindInstPc, KindRegCs, KindRegCsPriv:
+				d.walk.token9(l.kind, w, now+Cycles(w>>4&1)*4)
+				continue
+			}
+			d.now, d.pos = now, (at+i)*8
+			p, ok := d.next(buf, d.pos, final)
+			if !ok {
+				return false
+			}
+			p.Off += d.base * 8
+			d.token(&p)
+			origin += d.now - now - Cycles(p.Raw>>l.lo&(1<<l.w-1))*4
+		}
+	}
+	d.now = origin + Cycles(end>>scanTime)*4
+	d.pos = (at + int(uint16(end))*2) * 8
+	return size == windowBytes
 }

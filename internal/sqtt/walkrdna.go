@@ -11,7 +11,8 @@ import (
 // walkEvents are the kinds that the walk needs besides those of waves.
 func walkEvents(k Kind) bool {
 	switch k {
-	case KindInst, KindValuInst, KindImmOne, KindImmediate, KindWaveReady, KindNewPc, KindReg:
+	case KindInst, KindValuInst, KindImmOne, KindImmediate, KindWaveReady, KindNewPc, KindReg,
+		KindIssue, KindInstPc, KindRegCs, KindRegCsPriv:
 		return true
 	}
 	return waveEvents(k)
