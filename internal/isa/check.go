@@ -23,25 +23,51 @@ func (in *Inst) check() error {
 }
 
 func (in *Inst) operandsExist(op *Op, y bool) bool {
-	for i := range int(op.count) {
-		a := in.arg(op, i, y)
-		switch a.Kind {
-		case ArgScalar:
-			if !in.scalarExists(&a) {
-				return false
+	l := &layouts[in.layout].fields
+	list := operandPool[op.first : op.first+uint16(op.count)]
+	short := op.Has(FlagTrue16) && in.Arch == RDNA4
+	for i := range list {
+		o := &list[i]
+		f := o.Field
+		if op.Format == VOPD && !y && f == FieldSrcY0 {
+			f = FieldSrcX0
+		}
+		switch o.Kind {
+		case KindImm:
+			continue
+		case KindVGPR, KindAV, KindAcc:
+			if !short && (in.Form != SDWA || f != FieldSrc1) && !(f == FieldVdst && op.Has(FlagSDST)) {
+				continue
 			}
-			if k := op.Operands()[i].Kind; (k == KindSrcV || k == KindSrcAV || k == KindSrcVI || k == KindSrcAVI) && a.Reg < 124 {
-				return false
-			}
-		case ArgConst, ArgLiteral:
-			if k := op.Operands()[i].Kind; k == KindSrcV || k == KindSrcAV || k == KindSrcAcc {
-				return false
-			}
-		case ArgVGPR:
-			if a.Hi && op.Has(FlagTrue16) && in.Arch == RDNA4 && !in.movesHalf() {
-				return false // LLVM 22 has the halves on gfx11 only
+		case KindSGPR, KindSSrc, KindSrc:
+			p := l[f]
+			v := in.Raw[p.lo>>5&3] >> (p.lo & 31) & uint32(1<<p.width-1)
+			if v >= SrcVGPR && !short || v < 100 && o.Bits <= 64 && f != FieldRsrc && f != FieldSamp && f != FieldSbase {
+				continue
 			}
 		}
+		if !in.argExists(op, i, y) {
+			return false
+		}
+	}
+	return true
+}
+
+// argExists is the complete test of one operand.
+func (in *Inst) argExists(op *Op, i int, y bool) bool {
+	a := in.arg(op, i, y)
+	switch a.Kind {
+	case ArgScalar:
+		if !in.scalarExists(&a) {
+			return false
+		}
+		k := op.Operands()[i].Kind
+		return !(k == KindSrcV || k == KindSrcAV || k == KindSrcVI || k == KindSrcAVI) || a.Reg >= 124
+	case ArgConst, ArgLiteral:
+		k := op.Operands()[i].Kind
+		return k != KindSrcV && k != KindSrcAV && k != KindSrcAcc
+	case ArgVGPR: // LLVM 22 has the halves on gfx11 only
+		return !a.Hi || !op.Has(FlagTrue16) || in.Arch != RDNA4 || in.movesHalf()
 	}
 	return true
 }
@@ -166,7 +192,7 @@ func (in *Inst) zeroFields() bool {
 			}
 			return true
 		}
-		return in.modifiersExist() && (in.Form != DPP16 || in.dppExists()) && (op.names(FieldSrc2) || in.Field(FieldOpSel)&4 == 0 || op.Class == Matrix)
+		return in.modifiersExist() && (in.Form != DPP16 || in.dppExists()) && (op.names(FieldSrc2) || in.Field(FieldOpSel)&4 == 0 || op.Class == Matrix && rdna)
 	}
 	return true
 }

@@ -96,7 +96,8 @@ func Decode(arch Arch, code []byte) (Inst, error) {
 	switch {
 	case e.format == VOPD:
 		err = in.decodeVOPD(e)
-	case arch == CDNA4 && w>>16 == 0xd3ac && len(code) >= 16 && code[11] == 0xd3 && code[10] >= 0x80:
+	case arch == CDNA4 && w>>16 == 0xd3ac && len(code) >= 16 && code[11] == 0xd3 && (code[10] == 0xad || code[10] == 0xae) && code[9]>>3&0xf == 1:
+		// The scales of the two f8f6f4 MFMA, where LLVM wants abid to be 1; before anything else an instruction of its own.
 		return decodeVOP3PX(in, code)
 	default:
 		i := opIndex[int(e.base)+int(w>>e.opLo)&int(e.opMask)]
@@ -237,7 +238,7 @@ func decodeVOP3PX(in Inst, code []byte) (Inst, error) {
 		in.Raw[i] = binary.LittleEndian.Uint32(code[i*4:])
 	}
 	w := in.Raw[2]
-	if w>>23 != 0xd3800000>>23 || w>>11&0xf != 1 { // LLVM wants abid to be 1
+	if w>>23 != 0xd3800000>>23 {
 		return in, fail(&in, code, ErrOpcode)
 	}
 	i := opIndex[int(encodings[encVOP3PX].base)+int(w>>16&0x7f)]

@@ -1,5 +1,7 @@
 package isa
 
+import "strings"
+
 // RegFile is a register file, for dependencies.
 type RegFile uint8
 
@@ -102,6 +104,8 @@ func (in *Inst) argRegs(op *Op, a *Arg, wave int) int {
 			return 1
 		}
 		return addr
+	case wave == 64 && a.Field == FieldVdst && op.Format == GLOBAL && strings.HasPrefix(op.Name, "global_load_tr_"):
+		return n / 2
 	case wave == 64 && op.Class == Matrix && !in.Arch.CDNA() && in.halvesInWave64(a):
 		return max(n/2, 1)
 	}

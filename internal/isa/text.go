@@ -8,7 +8,7 @@ import (
 // AppendText appends the instruction at pc as LLVM's disassembler prints it, for waves of the given size. Branch
 // targets print as the 16-bit number of the encoding, as llvm-mc does; see [Inst.Target] for the address.
 func AppendText(dst []byte, arch Arch, wave int, pc uint64, in *Inst) []byte {
-	p := printer{b: dst, in: in, wave: wave, family: familyOf(arch)}
+	p := printer{b: dst, in: *in, wave: wave, family: familyOf(arch)}
 	switch in.Op.Format {
 	case SOP1, SOP2, SOPC, SOPK, SOPP:
 		p.scalar()
@@ -55,7 +55,7 @@ func familyOf(a Arch) int {
 // printer appends one instruction's text.
 type printer struct {
 	b      []byte
-	in     *Inst
+	in     Inst // a copy, so that the caller's stays on its stack
 	wave   int
 	family int
 	n      int // operands printed

@@ -44,10 +44,9 @@ func imageOpOf(name string) imageOp {
 	if rest == "get_resinfo" {
 		o.noCoords, o.lod = true, true
 	}
-	for i, w := range strings.Split(rest, "_") {
-		if i == 0 {
-			continue
-		}
+	for _, after, ok := strings.Cut(rest, "_"); ok; {
+		var w string
+		w, after, ok = strings.Cut(after, "_")
 		switch w {
 		case "c", "b", "o":
 			if o.sampler {
@@ -137,7 +136,7 @@ func (in *Inst) imageSizes(o imageOp, nsa bool) (data, addr int) {
 }
 
 func (p *printer) image() {
-	in := p.in
+	in := &p.in
 	p.name()
 	o := imageOpOf(in.Op.Name)
 	vdata, vaddr := int(in.Field(FieldVdata)), int(in.Field(FieldVaddr))
@@ -219,7 +218,7 @@ func (in *Inst) addressReg(i int) int {
 
 // bvh prints ray intersections: node pointer, extent, origin, direction and its inverse.
 func (p *printer) bvh(vdata, vaddr int, nsa bool) {
-	in := p.in
+	in := &p.in
 	wide := strings.Contains(in.Op.Name, "bvh64")
 	a16 := in.Flag(FieldA16)
 	sizes := []int{1, 1, 3, 3, 3}

@@ -4,7 +4,7 @@ import "strings"
 
 // cache prints the cache policy bits.
 func (p *printer) cache() {
-	in := p.in
+	in := &p.in
 	switch {
 	case in.Arch == RDNA4:
 		p.thScope()
@@ -27,7 +27,7 @@ var scopeNames = [4]string{"", " scope:SCOPE_SE", " scope:SCOPE_DEV", " scope:SC
 
 // thScope prints RDNA4's temporal hint and scope.
 func (p *printer) thScope() {
-	in := p.in
+	in := &p.in
 	th, scope := in.Field(FieldTH), in.Field(FieldScope)
 	switch {
 	case th == 0:
@@ -65,7 +65,7 @@ func (p *printer) thScope() {
 }
 
 func (p *printer) ds() {
-	in := p.in
+	in := &p.in
 	p.name()
 	name := in.Op.Name
 	for i := range in.NumArgs() {
@@ -151,7 +151,7 @@ func (p *printer) swizzle(v uint32) {
 }
 
 func (p *printer) flat() {
-	in := p.in
+	in := &p.in
 	p.name()
 	var vdst, addr, data, saddr Arg
 	hasAddr, hasSaddr, hasData := false, false, false
@@ -204,7 +204,7 @@ func (p *printer) flat() {
 }
 
 func (p *printer) buffer() {
-	in := p.in
+	in := &p.in
 	p.name()
 	if in.Op.count == 0 {
 		p.cache()
@@ -251,7 +251,7 @@ func (p *printer) buffer() {
 
 // format prints MTBUF's data format.
 func (p *printer) format() {
-	in := p.in
+	in := &p.in
 	if in.Arch.CDNA() {
 		d, n := in.Field(FieldDfmt), in.Field(FieldNfmt)
 		switch {
@@ -285,7 +285,7 @@ func (p *printer) format() {
 }
 
 func (p *printer) ldsdir() {
-	in := p.in
+	in := &p.in
 	p.name()
 	p.next()
 	p.tuple("v", int(in.Field(FieldVdst)), 1)
@@ -303,7 +303,7 @@ func (p *printer) ldsdir() {
 }
 
 func (p *printer) export() {
-	in := p.in
+	in := &p.in
 	p.name()
 	p.next()
 	switch t := in.Field(FieldTarget); {

@@ -2,7 +2,7 @@ package isa
 
 // scalar prints SOP1, SOP2, SOPC, SOPK and SOPP.
 func (p *printer) scalar() {
-	in := p.in
+	in := &p.in
 	p.name()
 	name := in.Op.Name
 	if in.Op.Format == SOPP {
@@ -46,7 +46,7 @@ func (p *printer) scalar() {
 }
 
 func (p *printer) sopk(name string) {
-	in := p.in
+	in := &p.in
 	imm := in.Field(FieldSimm16)
 	switch name {
 	case "s_getreg_b32":
@@ -179,7 +179,7 @@ func (p *printer) sendmsg(imm uint32, rtn bool) {
 }
 
 func (p *printer) sopp(name string) {
-	in := p.in
+	in := &p.in
 	imm := in.Field(FieldSimm16)
 	switch {
 	case name == "s_waitcnt":
@@ -327,7 +327,7 @@ func (p *printer) depctr(imm uint32) {
 
 // smem prints scalar memory instructions.
 func (p *printer) smem() {
-	in := p.in
+	in := &p.in
 	p.name()
 	name := in.Op.Name
 	prefetch := in.Arch == RDNA4 && len(name) > 10 && (name[:10] == "s_prefetch" || len(name) > 17 && name[:17] == "s_buffer_prefetch")

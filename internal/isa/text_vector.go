@@ -41,7 +41,7 @@ func (p *printer) vcc() {
 
 // vector prints VOP1, VOP2, VOPC, VOP3, VOP3P and VINTERP.
 func (p *printer) vector() {
-	in := p.in
+	in := &p.in
 	op := in.Op
 	p.vectorName()
 	if op.Format == VOPC {
@@ -81,7 +81,7 @@ func (p *printer) vector() {
 
 // scaled prints the MFMA with block scales: the scales come last.
 func (p *printer) scaled() {
-	in := p.in
+	in := &p.in
 	for _, f := range [...]Field{FieldVdst, FieldSrc0, FieldSrc1, FieldSrc2, FieldScaleSrc0, FieldScaleSrc1} {
 		for i := range in.NumArgs() {
 			if a := in.Arg(i); a.Field == f {
@@ -101,7 +101,7 @@ func (p *printer) scaled() {
 
 // compareDst prints the implicit or SDWA destination of VOPC.
 func (p *printer) compareDst() {
-	in := p.in
+	in := &p.in
 	if in.Op.Writes&RegEXEC != 0 && p.family != familyCDNA {
 		return
 	}
@@ -196,7 +196,7 @@ func (o *Op) sources() int {
 var omodNames = [4]string{"", " mul:2", " mul:4", " div:2"}
 
 func (p *printer) vectorModifiers() {
-	in := p.in
+	in := &p.in
 	op := in.Op
 	n := op.sources()
 	switch op.Format {
@@ -328,7 +328,7 @@ func (p *printer) vectorModifiers() {
 }
 
 func (p *printer) matrixModifiers() {
-	in := p.in
+	in := &p.in
 	if v := in.Field(FieldCbsz); v != 0 {
 		p.num(" cbsz:", uint64(v))
 	}
@@ -346,7 +346,7 @@ func (p *printer) matrixModifiers() {
 }
 
 func (p *printer) dpp16() {
-	in := p.in
+	in := &p.in
 	c := in.Field(FieldDppCtrl)
 	switch {
 	case c < 0x100:
@@ -400,7 +400,7 @@ func (p *printer) dpp16() {
 var sdwaSels = [8]string{"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD", "DWORD"}
 
 func (p *printer) sdwa() {
-	in := p.in
+	in := &p.in
 	if in.Op.Name == "v_nop" {
 		return
 	}
@@ -420,7 +420,7 @@ func (p *printer) sdwa() {
 
 // dual prints VOPD.
 func (p *printer) dual() {
-	in := p.in
+	in := &p.in
 	half := func(op *Op, y bool) {
 		p.str(op.Name)
 		p.n = 0

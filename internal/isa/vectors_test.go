@@ -5,8 +5,11 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,18 +61,6 @@ func readVectors(t testing.TB, name string) []vector {
 
 var vectorTargets = []string{"gfx942", "gfx950", "gfx1100", "gfx1151", "gfx1200", "gfx1201"}
 
-// show logs the first lines of a list, or all with -v.
-func show(t *testing.T, lines []string) {
-	const most = 12
-	for i, l := range lines {
-		if i == most && os.Getenv("ISA_ALL") == "" {
-			t.Logf("and %d more", len(lines)-most)
-			return
-		}
-		t.Log(l)
-	}
-}
-
 // older turns LLVM 22's spellings into 19's, so that a vector whose newer text is not here still tests the rest.
 func older(s string) string {
 	if strings.HasPrefix(s, "v_dot4") || strings.HasPrefix(s, "v_dot8") {
@@ -96,71 +87,141 @@ func waveOf(a Arch) int {
 	return 32
 }
 
+// known lists the vectors whose text differs, by what they have in common. Where LLVM 22 prints something else than 19,
+// its text for half of the vectors is not at hand; the first group is that: other vectors of the same instruction show
+// that 22 prints what this package prints.
+var known = []struct {
+	text   *regexp.Regexp
+	reason string
+}{
+	{regexp.MustCompile(`sext\(|^v_ldexp_f16_e64`), "LLVM 19 takes neg and abs bits of integer operands for modifiers, 22 ignores them"},
+	{regexp.MustCompile(`^v_cmpx?_class_f16_e64 `), "LLVM 19 prints the literal class mask with 32 bits, 22 with 16"},
+	{regexp.MustCompile(`^v_alignb(it|yte)_b32`), "LLVM 19 takes the shift for a 32-bit operand, 22 for a 16-bit one"},
+	{regexp.MustCompile(`^v_cvt_pk_f32_[bf][fp]8`), "LLVM 19 prints the literal with 32 bits, 22 with 16"},
+	{regexp.MustCompile(`^v_fmac_f16_e64_dpp`), "LLVM 19 prints op_sel; both print an inline constant as its code, which no assembler reads"},
+	{regexp.MustCompile(`^v_interp_p10_f16_f32`), "LLVM 19 lets scalar sources through that do not exist there"},
+	{regexp.MustCompile(`^v_fma_mixlo_f16_e64_dpp|^v_frexp_mant_f16_dpp`), "LLVM 19 loses bit 15 of the DPP dword in some 16-bit instructions"},
+	{regexp.MustCompile(`, vcc\|`), "LLVM prints the implicit VCC inside the bars of the last source"},
+	{regexp.MustCompile(`^v_wmma_`), "LLVM 19 prints the literal C with 32 bits, 22 with 16; 1/(2*pi) has two spellings"},
+}
+
 func TestVectors(t *testing.T) {
 	for _, target := range vectorTargets {
 		t.Run(target, func(t *testing.T) {
 			arch, _ := ArchOf(target)
 			newer := map[string]vector{} // LLVM 22's text where it differs
+			var vs []vector
 			if target != "gfx950" {
 				for _, v := range readVectors(t, "enc22_"+target) {
 					newer[string(v.code)] = v
+					if v.size > 0 {
+						vs = append(vs, v)
+					}
 				}
 			}
-			files := []string{"enc_", "noncanon_"}
-			for _, file := range files {
-				vs := readVectors(t, file+target)
-				if file == "enc_" {
-					for k, v := range newer {
-						if v.size > 0 {
-							v.code = []byte(k)
-							vs = append(vs, v)
-						}
-					}
-				}
-				var bad, wrong []string
-				for _, v := range vs {
-					if n, ok := newer[string(v.code)]; ok {
-						v.size, v.text = n.size, n.text
-					}
-					in, err := Decode(arch, v.code)
-					if v.size == 0 {
-						continue
-					}
-					name := strings.Fields(v.text)[0]
-					if err != nil {
-						bad = append(bad, v.text+": "+err.Error())
-						continue
-					}
-					got := string(AppendText(nil, arch, waveOf(arch), 0, &in))
-					gotName, _, _ := strings.Cut(got, " ")
-					if int(in.Size) != v.size || gotName != name {
-						bad = append(bad, hex.EncodeToString(v.code)+": want "+v.text+", got "+got)
-					} else if _, ok := newer[string(v.code)]; !ok && older(got) == older(v.text) {
-						continue // LLVM 19's text; what 22 prints is in the other half of the vectors
-					} else if got != v.text {
-						wrong = append(wrong, hex.EncodeToString(v.code)+":\nwant "+v.text+"\ngot  "+got)
-					}
-				}
-				t.Logf("%s%s: %d vectors, %d with another size or mnemonic, %d with other text: %.2f %% right", file, target, len(vs), len(bad), len(wrong),
-					100*float64(len(vs)-len(bad)-len(wrong))/float64(len(vs)))
-				show(t, bad)
-				show(t, wrong)
-			}
+			vs = append(vs, readVectors(t, "enc_"+target)...)
+			checkText(t, arch, waveOf(arch), vs, newer)
 		})
 	}
+	for _, target := range []string{"gfx1100", "gfx1201"} {
+		t.Run(target+"_wave64", func(t *testing.T) {
+			arch, _ := ArchOf(target)
+			checkText(t, arch, 64, readVectors(t, "enc_"+target+"_wave64"), nil)
+		})
+	}
+}
+
+// checkText decodes and prints the vectors. Size and mnemonic must be right, and the text but for known differences
+// in at most one of 200.
+func checkText(t *testing.T, arch Arch, wave int, vs []vector, newer map[string]vector) {
+	t.Helper()
+	wrong := 0
+	for _, v := range vs {
+		n, isNew := newer[string(v.code)]
+		if isNew {
+			v.size, v.text = n.size, n.text
+		}
+		in, err := Decode(arch, v.code)
+		if v.size == 0 { // refused by LLVM 22
+			continue
+		}
+		if err != nil {
+			t.Errorf("%x: %s: %v", v.code, v.text, err)
+			continue
+		}
+		got := string(AppendText(nil, arch, wave, 0, &in))
+		name, _, _ := strings.Cut(v.text, " ")
+		gotName, _, _ := strings.Cut(got, " ")
+		switch {
+		case int(in.Size) != v.size || gotName != name:
+			t.Errorf("%x: got %q of %d bytes, want %q of %d", v.code, got, in.Size, v.text, v.size)
+		case got == v.text:
+		case !isNew && older(got) == older(v.text): // LLVM 19's text; 22's is in the other half of the vectors
+		default:
+			wrong++
+			if !slices.ContainsFunc(known, func(k struct {
+				text   *regexp.Regexp
+				reason string
+			},
+			) bool {
+				return k.text.MatchString(v.text)
+			}) {
+				t.Errorf("%x: got %q, want %q", v.code, got, v.text)
+			}
+		}
+	}
+	t.Logf("%d vectors, %.2f %% with the right text", len(vs), 100*float64(len(vs)-wrong)/float64(len(vs)))
+	if wrong*200 > len(vs) {
+		t.Errorf("%d of %d with other text", wrong, len(vs))
+	}
+}
+
+// TestNoncanonical decodes vectors with bits set that LLVM ignores: size and mnemonic are right all the same.
+func TestNoncanonical(t *testing.T) {
+	for _, target := range vectorTargets {
+		arch, _ := ArchOf(target)
+		for _, v := range readVectors(t, "noncanon_"+target) {
+			in, err := Decode(arch, v.code)
+			if err != nil {
+				t.Errorf("%s: %s: %v", target, v.text, err)
+				continue
+			}
+			got, _, _ := strings.Cut(string(AppendText(nil, arch, waveOf(arch), 0, &in)), " ")
+			if want, _, _ := strings.Cut(v.text, " "); got != want || int(in.Size) != v.size {
+				t.Errorf("%s: %x: got %s of %d bytes, want %s of %d", target, v.code, got, in.Size, v.text, v.size)
+			}
+		}
+	}
+}
+
+// accepted lists the refused byte strings that this package decodes, with the reason.
+var accepted = map[string]string{
+	"eb9af02480e0ff5c":         "gfx950: data from v255 on; LLVM 22 wants an even register there, 19 accepts it on gfx942",
+	"eab960006b81ff1a":         "gfx950: as above",
+	"d3eec7fe14523d08":         "gfx950: result beyond v255",
+	"d268292a44e11c00":         "gfx950: v_cvt_pk_bf16_f32 with op_sel bits, which other vectors have",
+	"d4b2580c6000d8faf5155f62": "gfx1151: v_cmpx_eq_i16 with neg bits, which LLVM takes in others",
+	"c4070058965800fe98a526de": "gfx1201: data beyond v255 (LLVM 19) and a negative offset (LLVM 22)",
 }
 
 func TestRefused(t *testing.T) {
 	for _, target := range vectorTargets {
 		arch, _ := ArchOf(target)
-		var lines []string
-		vs := readVectors(t, "bad_"+target)
-		for _, v := range vs {
-			if in, err := Decode(arch, v.code); err == nil {
-				lines = append(lines, hex.EncodeToString(v.code)+" "+v.text+": "+in.Op.Name)
+		for _, v := range readVectors(t, "bad_"+target) {
+			in, err := Decode(arch, v.code)
+			if err != nil {
+				if _, ok := errors.AsType[*DecodeError](err); !ok {
+					t.Errorf("%s: error %v is no *DecodeError", target, err)
+				}
+				continue
+			}
+			var words string
+			for i := 0; i < len(v.code); i += 4 {
+				words += fmt.Sprintf("%08x", binary.LittleEndian.Uint32(v.code[i:]))
+			}
+			if accepted[words] == "" {
+				t.Errorf("%s: %s (%s): decoded as %s", target, words, v.text, in.Op.Name)
 			}
 		}
-		t.Logf("%s: %d of %d accepted", target, len(lines), len(vs))
-		show(t, lines)
 	}
 }
