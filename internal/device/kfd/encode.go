@@ -138,7 +138,8 @@ func (e *encoder) begin() {
 func (e *encoder) end() {
 	d := e.d
 	if d.gpu.Dies > 1 {
-		e.s = e.s.ReleaseMem(e.family(), pm4.System, d.q.ptrs.addr+offScrap, pm4.Release32, 0, 0)
+		// The acquire waits until the die's L2 is written back; only then is the die counted as arrived.
+		e.s = e.s.AcquireMem(e.family(), pm4.System)
 		e.s = appendAtomicAdd(e.s, d.slotAddr(e.seq, slotBarrier), 1)
 	}
 	e.onDie(0, func() {
@@ -150,9 +151,6 @@ func (e *encoder) end() {
 		e.s = e.s.ReleaseMem(e.family(), pm4.System, d.events.addr+8*uint64(d.event.mailbox), pm4.Release64, uint64(d.event.signal), d.event.signal)
 	})
 }
-
-// offScrap is a dword of the pointers page that nobody reads.
-const offScrap = 0x800
 
 // onDie appends packets for one die alone.
 func (e *encoder) onDie(die int, f func()) {

@@ -1,11 +1,16 @@
 package open
 
 import (
+	"bytes"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/rigprof/rigprof/internal/device"
 	"github.com/rigprof/rigprof/internal/launch"
+	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
 // Every launch that the bundled kernels describe gives the right buffers. The two that must not end well are
@@ -43,4 +48,55 @@ func TestLaunches(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A trace is the same on every run and however many cores run it, the shaders' results too.
+func TestDeterministic(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	ls, err := launch.ReadFile(filepath.Join(kernels, "launches.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"reduce", "histogram", "gather", "gemm_f32", "scan", "nbody"} {
+		t.Run(name, func(t *testing.T) {
+			var want []byte
+			for _, procs := range []int{1, 2, 4, 2} {
+				runtime.GOMAXPROCS(procs)
+				got := streams(t, "sim:gfx1100", ls, name)
+				if want == nil {
+					want = got
+				}
+				if !bytes.Equal(got, want) {
+					t.Fatalf("with GOMAXPROCS=%d the streams differ", procs)
+				}
+			}
+		})
+	}
+}
+
+// streams traces a launch by the default programs and returns the buffers of all engines.
+func streams(t *testing.T, spec string, ls []launch.Launch, name string) []byte {
+	t.Helper()
+	d, err := Device(t.Context(), spec, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	const size = 256 << 10
+	info := d.Info()
+	n := uint64(info.GPU.Engines())
+	buf := alloc(t, d, n*size, device.AllocOptions{Uncached: true, Align: size})
+	ends := alloc(t, d, 4*n, device.AllocOptions{Uncached: true})
+	start, err := sqtt.Start(info.GPU, info.Live, size, int64(buf.Addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, err := sqtt.Stop(info.GPU, info.Live, int64(ends.Addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(ls, func(l launch.Launch) bool { return l.Name == name })
+	p := loadLaunch(t, d, &ls[i])
+	submit(t, d, device.Words(start), p.launch, device.Words(stop))
+	return append(bytes.Clone(buf.Bytes), ends.Bytes...)
 }
