@@ -231,7 +231,7 @@ func TestRegs(t *testing.T) {
 		{"gfx1100", "d9807f7c 16000045", 32, "v69 v0+2 s126 | v22+2"},                                    // ds_add_rtn_u64 v[22:23], v69, v[0:1]
 		{"gfx1100", "cc404128 5c034346", 32, "v70+8 v161+8 v0+8 s126 | v40+8"},                           // v_wmma_f32_16x16x16_f16
 		{"gfx1100", "cc404128 5c034346", 64, "v70+8 v161+8 v0+4 s126+2 | v40+4"},                         // the same in wave64
-		{"gfx1100", "e06c7800 8bc00300", 32, "v3+2 s0+4 v0+2 s126 | "},                                   // buffer_store_b64 v[3:4], v0, s[0:3], 11 offen
+		{"gfx1100", "e06c7800 8bc00300", 32, "v3+2 s0+4 v0+2 s126 | "},                                   // buffer_store_b64 v[3:4], v[0:1], s[0:3], 11 idxen offen
 		{"gfx1100", "bf810001", 32, " | "},                                                               // s_setkill: nothing
 		{"gfx942", "d3cd4502 9c327d2e", 64, "a46+2 a62+2 v12+4 s126+2 | v2+4"},                           // v_mfma_f32_16x16x16_f16 v[2:5], a[46:47], a[62:63], v[12:15]
 		{"gfx942", "7d9800ff b0cbfac5", 64, "v0 s126+2 | s106+2"},                                        // v_cmp_gt_u32_e32 vcc, literal, v0
@@ -251,13 +251,13 @@ func TestTrace(t *testing.T) {
 	}{
 		{"gfx1100", "dc560000 00240055", TraceInfo{Kind: TraceInst, Op: 0x21, OpTaken: 0x21, Clocks: 1, Seen: true}}, // global load, scalar base
 		{"gfx1100", "be802038", TraceInfo{Kind: TraceInst, Op: 0x72, OpTaken: 0x72, Clocks: 1}},                      // saveexec
-		{"gfx1100", "bfa39678", TraceInfo{Kind: TraceInst, Op: 4, OpTaken: 3, Clocks: 1, Branch: true, Seen: true}},  // s_cbranch_vccz
+		{"gfx1100", "bfa39678", TraceInfo{Kind: TraceInst, Op: 4, OpTaken: 3, Clocks: 1, Branch: true}},              // s_cbranch_vccz
 		{"gfx1100", "bf89fc07", TraceInfo{Kind: TraceImm, Clocks: 1, Seen: true}},                                    // s_waitcnt
 		{"gfx1100", "bf870001", TraceInfo{Kind: TraceNone, Seen: true}},                                              // s_delay_alu
 		{"gfx1100", "bfb00000", TraceInfo{Kind: TraceEnd, Seen: true}},                                               // s_endpgm
 		{"gfx1201", "bf94ffff", TraceInfo{Kind: TraceNone, Op: 0x13, OpTaken: 0x13, Header0: true, Seen: true}},      // s_barrier_wait
 		{"gfx942", "7d9800ff b0cbfac5", TraceInfo{Kind: TraceInst, Op: 18, OpTaken: 18}},                             // 8-byte VALU
-		{"gfx942", "bf8a0000", TraceInfo{Kind: TraceInst, Op: 15, OpTaken: 15, Exit: true, Seen: true}},              // s_barrier
+		{"gfx942", "bf8a0000", TraceInfo{Kind: TraceInst, Op: 15, OpTaken: 15, Exit: true}},                          // s_barrier
 	} {
 		in := decode(t, c.target, c.words)
 		if got := Trace(&in, 32); got != c.want {
