@@ -283,6 +283,9 @@ func (in *Inst) imageBits() bool {
 // modifiersExist tells whether the operation takes the modifiers that are set.
 func (in *Inst) modifiersExist() bool {
 	m := uint32(in.Op.mods)
+	if strings.HasPrefix(in.Op.Name, "v_bitop3") {
+		return !in.Flag(FieldClamp) // the other bits hold the truth table
+	}
 	if in.Field(FieldAbs)&^(m>>modAbs&7) != 0 || in.Field(FieldNeg)&^(m>>modNeg&7) != 0 || in.Field(FieldNegHi)&^(m>>modNegHi&7) != 0 {
 		return false
 	}
