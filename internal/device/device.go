@@ -66,12 +66,13 @@ type AllocOptions struct {
 type Buffer struct {
 	Addr  uint64 // as the GPU sees it
 	Bytes []byte // as the host sees it; invalid after Free
+	Place string // where it is, for profiles: the device's name or profile.Host
 	free  func() error
 }
 
 // NewBuffer is for implementations of Device; free is called at most once.
-func NewBuffer(addr uint64, b []byte, free func() error) *Buffer {
-	return &Buffer{Addr: addr, Bytes: b, free: free}
+func NewBuffer(addr uint64, b []byte, place string, free func() error) *Buffer {
+	return &Buffer{Addr: addr, Bytes: b, Place: place, free: free}
 }
 
 // Free gives the memory back. It is idempotent. The GPU must not use the buffer any more.
@@ -94,7 +95,7 @@ type Times struct {
 	ErrorNs         int64  // how far StartNs and StopNs may be off
 }
 
-// Part is what a submission is made of: Words, Launch, Copy or Fill.
+// Part is what a submission is made of: Words, Launch, Copy, CopyRows or Fill.
 type Part interface{ part() }
 
 // Words are packets, dwords that the queue's command processor executes.
@@ -118,16 +119,24 @@ type Launch struct {
 // Copy copies Bytes from Src to Dst, which do not overlap.
 type Copy struct{ Dst, Src, Bytes uint64 }
 
+// CopyRows copies Rows runs of Bytes each, whose starts are the pitches apart.
+type CopyRows struct {
+	Dst, Src           uint64
+	DstPitch, SrcPitch uint64
+	Bytes, Rows        uint64
+}
+
 // Fill writes Value over Bytes, a multiple of 4.
 type Fill struct {
 	Dst, Bytes uint64
 	Value      uint32
 }
 
-func (Words) part()  {}
-func (Launch) part() {}
-func (Copy) part()   {}
-func (Fill) part()   {}
+func (Words) part()    {}
+func (Launch) part()   {}
+func (Copy) part()     {}
+func (CopyRows) part() {}
+func (Fill) part()     {}
 
 // Bits of Launch.Properties, kernel_code_properties of AMDGPU kernel descriptors.
 const (

@@ -37,7 +37,7 @@ func (r *ring) take(n uint64) (off, end uint64, ok bool) {
 const (
 	packetBytes   = 64      // of an AQL dispatch packet, and its alignment
 	launchDwords  = 192     // at most
-	copyDwords    = 7       // DMA_DATA
+	copyDwords    = 7 + 2   // DMA_DATA, PRED_EXEC
 	partDwords    = 32      // flushes after a part
 	frameDwords   = 128     // begin and end of a submission
 	dmaBytes      = 1 << 25 // of one DMA_DATA; its count has 26 bits
@@ -61,6 +61,12 @@ func (d *Device) encode(ctx context.Context, s *submission, parts []device.Part)
 			launches++
 		case device.Copy:
 			dwords += copyDwords * (p.Bytes/dmaBytes + 1)
+		case device.CopyRows:
+			each := copyDwords * (p.Bytes/dmaBytes + 1)
+			if p.Rows > pm4.MaxIndirect/each {
+				return 0, 0, fmt.Errorf("part %d: a copy of %d rows is too long for one submission", i, p.Rows)
+			}
+			dwords += each * p.Rows
 		case device.Fill:
 			if p.Bytes%4 != 0 || p.Dst%4 != 0 {
 				return 0, 0, fmt.Errorf("part %d: a fill of %d bytes at %#x is not made of dwords", i, p.Bytes, p.Dst)
@@ -179,10 +185,10 @@ func (e *encoder) part(p device.Part) error {
 	case device.Launch:
 		return e.launch(&p)
 	case device.Copy:
-		for left := p.Bytes; left > 0; {
-			n := min(left, dmaBytes)
-			e.dma(dmaSrcL2, p.Src, p.Dst, n)
-			p.Src, p.Dst, left = p.Src+n, p.Dst+n, left-n
+		e.copy(p)
+	case device.CopyRows:
+		for r := range p.Rows {
+			e.copy(device.Copy{Dst: p.Dst + r*p.DstPitch, Src: p.Src + r*p.SrcPitch, Bytes: p.Bytes})
 		}
 	case device.Fill:
 		for left := p.Bytes; left > 0; {
@@ -204,6 +210,14 @@ const (
 	dmaSync    = 1 << 31
 	dmaRawWait = 1 << 30 // of the count's dword
 )
+
+func (e *encoder) copy(p device.Copy) {
+	for left := p.Bytes; left > 0; {
+		n := min(left, dmaBytes)
+		e.dma(dmaSrcL2, p.Src, p.Dst, n)
+		p.Src, p.Dst, left = p.Src+n, p.Dst+n, left-n
+	}
+}
 
 func (e *encoder) dma(src uint32, from, to, n uint64) {
 	e.onDie(0, func() {

@@ -409,7 +409,7 @@ func (d *Device) Alloc(ctx context.Context, size uint64, o device.AllocOptions) 
 		clear(b) // memory of the simulated kernel is born zero, and clearing would make every page of it real
 	}
 	d.allocated(int64(m.size))
-	return device.NewBuffer(m.addr, b[:size:size], func() error {
+	return device.NewBuffer(m.addr, b[:size:size], d.place(m.flags), func() error {
 		d.allocated(-int64(m.size))
 		return m.free()
 	}), nil

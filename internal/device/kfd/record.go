@@ -34,6 +34,9 @@ func (d *Device) describe(parts []device.Part, launches []string) work {
 		case device.Copy:
 			kind = "copies"
 			w.copies = append(w.copies, copied{src: d.where(p.Src), dst: d.where(p.Dst), bytes: p.Bytes})
+		case device.CopyRows:
+			kind = "copies"
+			w.copies = append(w.copies, copied{src: d.where(p.Src), dst: d.where(p.Dst), bytes: p.Bytes * p.Rows})
 		case device.Fill:
 			kind = "fills"
 		}
@@ -49,9 +52,17 @@ func (d *Device) where(addr uint64) string {
 	d.memMu.Lock()
 	defer d.memMu.Unlock()
 	for m := range d.mem {
-		if addr >= m.addr && addr < m.addr+m.size && m.flags&abi.AllocGTT != 0 {
-			return profile.Host
+		if addr >= m.addr && addr < m.addr+m.size {
+			return d.place(m.flags)
 		}
+	}
+	return d.info.Name
+}
+
+// place names the memory that an allocation's flags stand for.
+func (d *Device) place(flags uint32) string {
+	if flags&abi.AllocGTT != 0 {
+		return profile.Host
 	}
 	return d.info.Name
 }
