@@ -208,9 +208,9 @@ func (d *WaveDecoder) run(buf []byte, final bool) {
 
 // plainUntil decodes tokens one by one until bit stop of buf. It is false where no whole token is left before.
 func (d *WaveDecoder) plainUntil(buf []byte, stop int, final bool) bool {
+	var p Packet
 	for d.pos < stop {
-		p, ok := d.next(buf, d.pos, final)
-		if !ok {
+		if !d.next(&p, buf, d.pos, final) {
 			return false
 		}
 		p.Off += d.base * 8

@@ -167,9 +167,9 @@ func PacketsWith(f gpu.Family, h Header, buf []byte) iter.Seq[Packet] {
 		if f == gpu.GFX9 {
 			pos = headerBytes(h, buf) * 8
 		}
+		var p Packet
 		for {
-			p, ok := d.next(buf, pos, true)
-			if !ok || !yield(p) {
+			if !d.next(&p, buf, pos, true) || !yield(p) {
 				return
 			}
 			pos += int(p.Bits) // never 0
@@ -196,73 +196,68 @@ func newPlain(f gpu.Family) *plain {
 	return &plain{family: f, keys: keysOf(f)}
 }
 
-// next decodes the token at bit pos of buf. It is false where no whole token is left or, when more bytes may follow
+// next decodes the token at bit pos of buf into p. It is false where no whole token is left or, when more bytes may follow
 // (final is false), where those decide the token's meaning.
-func (d *plain) next(buf []byte, pos int, final bool) (Packet, bool) {
+func (d *plain) next(p *Packet, buf []byte, pos int, final bool) bool {
 	end := len(buf) * 8
 	if pos+4 > end {
-		return Packet{}, false
+		return false
 	}
 	w, hi := load(buf, pos)
-	p := Packet{Family: d.family, Off: int64(pos)}
-	if d.ext && w&15 != 0 {
-		if w&1 != 0 { // the unit's bit 0 says that it is one
-			if pos+8 > end {
-				return Packet{}, false
-			}
-			p.Kind, p.Bits, p.Time, p.Raw = KindExtension, 8, d.now, w&0xff
-			return p, true
+	p.Family, p.Off, p.Hi = d.family, int64(pos), 0
+	if d.ext && w&1 != 0 { // the unit's bit 0 says that it is one
+		if pos+8 > end {
+			return false
 		}
+		p.Kind, p.Bits, p.Time, p.Raw = KindExtension, 8, d.now, w&0xff
+		return true
 	}
 	l := &d.keys[w&0xff]
 	if l.bits == 0 {
 		p.Kind, p.Bits, p.Time, p.Raw = KindUnknown, 4, d.now, w&15
 		d.ext = false
-		return p, true
+		return true
 	}
 	if pos+int(l.bits) > end {
-		return Packet{}, false
+		return false
 	}
 	p.Kind, p.Bits = l.kind, l.bits
-	p.Raw, p.Hi = w, hi
-	if l.bits < 64 {
-		p.Raw &= 1<<l.bits - 1
+	switch {
+	case l.bits < 64:
+		w &= 1<<(l.bits&63) - 1
+	case l.bits > 64:
+		p.Hi = hi
 	}
-	if l.bits <= 64 {
-		p.Hi = 0
-	}
-	now := d.now + Cycles(p.Raw>>l.lo&(1<<l.w-1))*Cycles(l.unit) + Cycles(l.addend)
+	p.Raw = w
+	now := d.now + Cycles(w>>(l.lo&63)&(1<<(l.w&63)-1))*Cycles(l.unit) + Cycles(l.addend)
 	p.Time = now
-	if d.family == gpu.GFX9 {
-		if l.kind == KindMisc && p.Raw>>13 == misc9TimeReset {
+	switch l.kind {
+	case KindMisc:
+		if d.family == gpu.GFX9 && w>>13 == misc9TimeReset {
 			ts, found, at := nextTime(buf, max(pos/8+2, pos/8+d.look), pos/8+2+lookAhead, final)
 			if d.look = at - pos/8; at >= 0 { // on from there once there are more bytes
-				return Packet{}, false
+				return false
 			}
 			d.look = 0
 			if found {
 				now = d.reset(now, ts)
 			}
 		}
-		d.now = now
-		return p, true
-	}
-	d.ext = d.ext && l.kind == KindNop
-	switch l.kind {
+	case KindNop:
+		return true // changes nothing
 	case KindTimestamp:
-		if rt, lost, value := timestamp(d.family, p.Raw); !rt || lost {
+		if rt, lost, value := timestamp(d.family, w); !rt || lost {
 			now += Cycles(value)
 			p.Time = now
 		}
 	case KindHeader:
-		d.family = headerFamily(p.Raw)
+		d.family = headerFamily(w)
 		d.keys = keysOf(d.family)
 		p.Family = d.family
-	case KindWaveStartExt:
-		d.ext = d.family == gpu.GFX12
 	}
+	d.ext = l.kind == KindWaveStartExt && d.family == gpu.GFX12
 	d.now = now
-	return p, true
+	return true
 }
 
 // reset is the time after a GFX9 TIME_RESET stamped now, which the TIME token of timestamp ts follows.
@@ -312,17 +307,23 @@ func headerFamily(raw uint64) gpu.Family {
 
 // load is the 72 bits from bit pos, a multiple of 4, of buf; zero past its end.
 func load(buf []byte, pos int) (w uint64, hi uint8) {
-	i, s := pos>>3, uint(pos&7)
-	var b [10]byte
+	i, s := pos>>3, uint(pos&4)
 	if i+10 <= len(buf) {
-		b = [10]byte(buf[i:])
-	} else {
-		copy(b[:], buf[i:])
+		b := buf[i : i+10]
+		w, h := binary.LittleEndian.Uint64(b), uint64(binary.LittleEndian.Uint16(b[8:]))
+		return w>>s | h<<1<<(63-s), uint8(h >> s)
 	}
-	w = binary.LittleEndian.Uint64(b[:])
+	var b [10]byte
+	copy(b[:], buf[i:])
 	h := uint64(binary.LittleEndian.Uint16(b[8:]))
-	if s == 0 {
-		return w, uint8(h)
+	return binary.LittleEndian.Uint64(b[:])>>s | h<<1<<(63-s), uint8(h >> s)
+}
+
+// CountPackets is how many whole tokens a stream has.
+func CountPackets(f gpu.Family, h Header, buf []byte) int64 {
+	n := int64(0)
+	for range PacketsWith(f, h, buf) {
+		n++
 	}
-	return w>>s | h<<(64-s), uint8(h >> s)
+	return n
 }

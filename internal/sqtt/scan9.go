@@ -122,6 +122,7 @@ func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, f
 	origin := d.now // time at the window's start, and what TIME_RESETs added since
 	live, runs := d.live, d.runs
 	waves, n := d.roomFor(len(pieces[0].events) + len(pieces[1].events))
+	var p Packet
 	for _, piece := range pieces {
 		for _, e := range piece.events {
 			i := int(uint16(e)) * 2
@@ -146,8 +147,7 @@ func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, f
 				continue
 			}
 			d.now, d.pos = now, (at+i)*8
-			p, ok := d.next(buf, d.pos, final)
-			if !ok { // a TIME_RESET whose TIME is to come
+			if !d.next(&p, buf, d.pos, final) { // a TIME_RESET whose TIME is to come
 				d.res.Waves = waves[:n]
 				return false
 			}

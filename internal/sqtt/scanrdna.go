@@ -131,6 +131,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 	origin := d.now // time at the window's start, and the TIMESTAMPs since
 	bits, live, runs := d.bits, d.live, d.runs
 	waves, n := d.roomFor(len(pieces[0].events) + len(pieces[1].events))
+	var p Packet
 	for _, piece := range pieces {
 		for _, e := range piece.events {
 			nibble, w := win.event(e)
@@ -171,7 +172,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 				}
 			}
 			d.now, d.pos, d.res.Waves = now, at*8+int(nibble)*4, waves[:n]
-			p, _ := d.next(buf, d.pos, true) // scanning made sure that it is whole
+			_ = d.next(&p, buf, d.pos, true) // scanning made sure that it is whole
 			p.Off += d.base * 8
 			d.token(&p)
 			if d.ext { // unless no extension unit follows

@@ -135,6 +135,7 @@ func (d *WaveDecoder) walk9(s *scanBuffers, win *window, buf []byte, size int, f
 	at := d.pos / 8
 	end, pieces, _ := s.scanWindow(walkScanner9, win, 0, uint64(size/2))
 	origin := d.now
+	var p Packet
 	for _, piece := range pieces {
 		for _, e := range piece.events {
 			i := int(uint16(e)) * 2
@@ -147,8 +148,7 @@ func (d *WaveDecoder) walk9(s *scanBuffers, win *window, buf []byte, size int, f
 				continue
 			}
 			d.now, d.pos = now, (at+i)*8
-			p, ok := d.next(buf, d.pos, final)
-			if !ok {
+			if !d.next(&p, buf, d.pos, final) {
 				return false
 			}
 			p.Off += d.base * 8

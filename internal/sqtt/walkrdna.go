@@ -163,6 +163,7 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 	}
 	origin := d.now
 	k := d.walk
+	var p Packet
 	for _, piece := range pieces {
 		for _, e := range piece.events {
 			nibble, w := win.event(e)
@@ -198,7 +199,7 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 			d.pos = at*8 + int(nibble)*4
 			d.now = origin + Cycles(piece.base+e>>scanTime)
 			before := d.now
-			p, _ := d.next(buf, d.pos, true)
+			_ = d.next(&p, buf, d.pos, true)
 			p.Off += d.base * 8
 			d.token(&p)
 			if d.ext {
