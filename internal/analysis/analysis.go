@@ -83,6 +83,7 @@ type InstCost struct {
 
 	// Of memory instructions that a wait waited for: cycles from issue to the end of that wait, an upper bound of their latency.
 	Loads, LatencySum, LatencyMax int64
+	Between                       int64 // instructions between them and those waits, in all
 	// Of waits: cycles by the site waited for.
 	WaitedFor map[int32]int64
 

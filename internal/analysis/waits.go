@@ -87,11 +87,13 @@ func waitsOf(in *isa.Inst) Waits {
 // queues holds a wave's memory instructions whose data may not be there yet, oldest first, per counter.
 type queues struct {
 	q [numCounters][]outstanding
+	n int64 // instructions so far
 }
 
 type outstanding struct {
 	site   int32
 	issued int64
+	n      int64 // instructions before it
 }
 
 // maxOutstanding bounds a queue: code that never waits forgets the oldest.
@@ -101,6 +103,7 @@ const maxOutstanding = 256
 // the youngest instruction that a wait takes off is the one it waited for.
 func (q *queues) step(p *Profile, site int32, x window) {
 	s := &p.Insts[site]
+	q.n++
 	for c := range numCounters {
 		if s.Adds>>c&1 == 0 {
 			continue
@@ -108,7 +111,7 @@ func (q *queues) step(p *Profile, site int32, x window) {
 		if len(q.q[c]) >= maxOutstanding {
 			q.q[c] = q.q[c][1:]
 		}
-		q.q[c] = append(q.q[c], outstanding{site, x.issue})
+		q.q[c] = append(q.q[c], outstanding{site, x.issue, q.n})
 	}
 	if s.Class != isa.Wait {
 		return
@@ -124,6 +127,7 @@ func (q *queues) step(p *Profile, site int32, x window) {
 			q.q[c] = q.q[c][1:]
 			l := &p.Insts[o.site]
 			l.Loads++
+			l.Between += q.n - o.n - 1
 			l.LatencySum += x.end - o.issued
 			l.LatencyMax = max(l.LatencyMax, x.end-o.issued)
 			if waitedFor < 0 || o.issued >= youngest {

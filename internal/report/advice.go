@@ -55,14 +55,15 @@ var rules = []Rule{
 	},
 	{
 		"lds-wait", "waits for LDS",
-		"A wait for LDS (lgkmcnt, dscnt) costs at least 5 % of all wave cycles. LDS accesses of lanes that fall into one bank at different addresses run one " +
-			"after the other: look at the stride of the index (32 banks of 4 bytes; pad rows by one element).",
+		"A wait for LDS (lgkmcnt, dscnt) costs at least 5 % of all wave cycles although the accesses are fast: they are needed at once. Issue them earlier, load " +
+			"several at once (ds_load_b128), or let more waves share the SIMD.",
 		ldsWait,
 	},
 	{
-		"lds-conflict", "LDS instructions that take long: bank conflicts",
-		"LDS instructions stall longer on average than a conflict-free access needs. Lanes that reach one bank at different addresses are served one after " +
-			"the other: with a stride of 2, 4, 8, 16 or 32 words an access takes 2 to 32 turns. Pad rows by one element, or change the stride to an odd number.",
+		"lds-conflict", "LDS accesses that take long: bank conflicts",
+		"Waits for an LDS access cost at least 5 % of all wave cycles, and it takes 128 cycles or more from issue to data; without conflicts it takes 30 to 60. Lanes that reach " +
+			"one bank at different addresses are served one after the other: with a stride of 2, 4, 8, 16 or 32 words an access takes up to 32 turns. Pad rows by one " +
+			"element, or change the stride to an odd number.",
 		ldsConflict,
 	},
 	{
@@ -85,9 +86,15 @@ var rules = []Rule{
 	},
 	{
 		"divergence", "branches that waves take both ways",
-		"A conditional branch on the exec mask runs code for part of the lanes while the others idle: both sides cost a full issue each. The rule speaks where the code " +
-			"behind such branches costs at least 5 % of the cycles. Sort work by path, or compute both sides without a branch if they are short.",
+		"A conditional branch on the exec mask runs code for part of the lanes while the others idle: each side costs a full issue. The rule speaks where most executions run " +
+			"three or more such paths and these cost at least 5 % of all wave cycles. Sort work by path, or compute both sides without a branch if they are short.",
 		divergence,
+	},
+	{
+		"store-drain", "waves wait for their stores before they can end",
+		"A wave's slot is free only once its stores are done. Time at s_endpgm costs at least 20 % of all wave cycles: writes are slow, most often since the lanes of a wave write " +
+			"to addresses far apart. Let neighbouring lanes write neighbouring addresses (through LDS if need be), or write wider elements.",
+		storeDrain,
 	},
 	{
 		"simd-idle", "the SIMD has too few waves",
@@ -176,35 +183,34 @@ func memoryBound(h *Hot, r *Rule) []Advice {
 	return list
 }
 
-func ldsWait(h *Hot, r *Rule) []Advice {
+// slowLDS is the mean time from issue to data, in cycles, above which conflicts are the likely reason: an access without them takes 30 to 60.
+const slowLDS = 128
+
+func ldsWait(h *Hot, r *Rule) []Advice     { return ldsWaits(h, r, false) }
+func ldsConflict(h *Hot, r *Rule) []Advice { return ldsWaits(h, r, true) }
+
+// ldsWaits speaks of waits for LDS whose access was slow, or was not.
+func ldsWaits(h *Hot, r *Rule, slow bool) []Advice {
 	var list []Advice
 	h.waits(func(wait, load *analysis.InstCost, cycles int64) {
-		if load == nil || load.Class != isa.LDS || !h.worth(cycles) || len(list) >= 3 {
+		if load == nil || load.Class != isa.LDS || load.Loads == 0 || !h.worth(cycles) || len(list) >= 3 {
+			return
+		}
+		mean := load.LatencySum / load.Loads
+		if mean >= slowLDS != slow {
 			return
 		}
 		p := h.Place(load.Where)
-		list = append(list, h.at(r, wait, cycles, "%d cycles (%s) waiting for %s at %#x (%s)", cycles, h.share(cycles), p.Text, load.PC, p.Line()))
+		list = append(list, h.at(r, wait, cycles, "%d cycles (%s) waiting for %s at %#x (%s), which takes %d cycles from issue to data on average",
+			cycles, h.share(cycles), p.Text, load.PC, p.Line(), mean))
 	})
-	return list
-}
-
-// freeLDS is the stall, per hit, that an LDS instruction without conflicts stays below.
-const freeLDS = 16
-
-func ldsConflict(h *Hot, r *Rule) []Advice {
-	var list []Advice
-	for _, c := range h.Profile.Sorted(func(c *analysis.InstCost) int64 { return c.Stall }) {
-		if c.Class == isa.LDS && c.Hits > 0 && c.Stall/c.Hits >= freeLDS && h.worth(c.Stall) && len(list) < 3 {
-			list = append(list, h.at(r, c, c.Stall, "stalls %d cycles on average over %d executions, %d in all (%s)", c.Stall/c.Hits, c.Hits, c.Stall, h.share(c.Stall)))
-		}
-	}
 	return list
 }
 
 func scalarLoop(h *Hot, r *Rule) []Advice {
 	var list []Advice
 	h.waits(func(wait, load *analysis.InstCost, cycles int64) {
-		if load == nil || load.Class != isa.SMEM_ || load.Waves == 0 || load.Hits < 8*load.Waves || !h.worth(cycles) || len(list) >= 3 {
+		if load == nil || load.Class != isa.SMEM_ || atOnce(load) || load.Waves == 0 || load.Hits < loopHits*load.Waves || !h.worth(cycles) || len(list) >= 3 {
 			return
 		}
 		list = append(list, h.at(r, load, cycles, "runs %d times in each wave; waits for it cost %d cycles (%s)", load.Hits/load.Waves, cycles, h.share(cycles)))
@@ -212,17 +218,22 @@ func scalarLoop(h *Hot, r *Rule) []Advice {
 	return list
 }
 
-// atOnceBytes is how far behind a load its wait may stand to count as at once: the load and two or three instructions.
-const atOnceBytes = 24
+// loopHits is how often a wave runs an instruction at least for it to count as in a loop.
+const loopHits = 8
+
+// maxBetween is how many instructions may stand between a load and its wait for the wait to be at once.
+const maxBetween = 6
+
+// atOnce says whether a load runs in a loop and is waited for within a few instructions, nearly every time.
+func atOnce(load *analysis.InstCost) bool {
+	return load.Waves > 0 && load.Hits >= loopHits*load.Waves && load.Loads*10 >= load.Hits*9 && load.Between <= maxBetween*load.Loads
+}
 
 func dependentLoad(h *Hot, r *Rule) []Advice {
 	var list []Advice
 	h.waits(func(wait, load *analysis.InstCost, cycles int64) {
-		if load == nil || !isVMEM(load.Class) || load.Waves == 0 || load.Hits < 8*load.Waves || load.Loads < load.Hits/2 || !h.worth(cycles) || len(list) >= 3 {
+		if load == nil || !isVMEM(load.Class) && load.Class != isa.SMEM_ || !atOnce(load) || !h.worth(cycles) || len(list) >= 3 {
 			return
-		}
-		if wait.Object != load.Object || wait.PC <= load.PC || wait.PC-load.PC > atOnceBytes {
-			return // other work stands between
 		}
 		list = append(list, h.at(r, load, cycles, "runs %d times in each wave and is waited for every time: %d cycles from issue to data on average, %d cycles in all (%s)",
 			load.Hits/load.Waves, load.LatencySum/max(load.Loads, 1), cycles, h.share(cycles)))
@@ -241,54 +252,70 @@ func barrierWait(h *Hot, r *Rule) []Advice {
 	return list
 }
 
-// divergence looks for paths behind exec branches that the same waves run one after the other.
+// minPaths is how many paths behind exec branches the same waves must run: an if and its else, or a bounds check, make one or two.
+const minPaths = 3
+
+// divergence looks for paths behind exec branches that most executions run: the waves have lanes for each.
 func divergence(h *Hot, r *Rule) []Advice {
-	type region struct {
-		branch *analysis.InstCost
-		to     uint64
-		cycles int64
-		waves  int64
+	at := map[analysis.Where]*analysis.InstCost{}
+	for i := range h.Profile.Insts {
+		at[h.Profile.Insts[i].Where] = &h.Profile.Insts[i]
 	}
-	var regions []region
+	inside := map[*analysis.InstCost]bool{}
+	var worst *analysis.InstCost
+	var most int64
+	paths := 0
 	for _, c := range h.Profile.Sorted(func(*analysis.InstCost) int64 { return 0 }) { // by place
 		if c.Class != isa.Branch || c.Object < 0 || c.Object >= len(h.Objects) || h.Objects[c.Object] == nil {
 			continue
 		}
 		in, err := isa.Decode(h.arch, h.Objects[c.Object].Bytes(c.PC))
-		if err != nil || !strings.HasPrefix(in.Op.Name, "s_cbranch_exec") {
+		if err != nil || !strings.HasPrefix(in.Op.Name, "s_cbranch_execz") {
 			continue
 		}
 		to, ok := in.Target(c.PC)
-		if !ok || to <= c.PC || len(regions) > 0 && c.PC < regions[len(regions)-1].to && c.Object == regions[len(regions)-1].branch.Object {
-			continue // a loop's end, or nested in the region before
+		if !ok || to <= c.PC {
+			continue // a loop's end
 		}
-		regions = append(regions, region{branch: c, to: to})
-	}
-	var cycles, paths, waves int64
-	var worst *region
-	for i := range regions {
-		g := &regions[i]
-		for i := range h.Profile.Insts {
-			if c := &h.Profile.Insts[i]; c.Object == g.branch.Object && c.PC > g.branch.PC && c.PC < g.to {
-				g.cycles += c.Cycles()
-				g.waves = max(g.waves, c.Waves)
+		var cycles, hits int64
+		for pc := c.PC + uint64(in.Size); pc < to; pc += 4 {
+			if x := at[analysis.Where{Object: c.Object, PC: pc}]; x != nil {
+				hits = max(hits, x.Hits)
+				cycles += x.Cycles()
 			}
 		}
-		if g.waves*2 <= g.branch.Waves {
-			continue // most waves skip it
+		if hits*2 <= c.Hits {
+			continue // most executions jump over it
 		}
-		cycles += g.cycles
-		waves = max(waves, g.waves)
+		for pc := c.PC + uint64(in.Size); pc < to; pc += 4 {
+			if x := at[analysis.Where{Object: c.Object, PC: pc}]; x != nil {
+				inside[x] = true
+			}
+		}
 		paths++
-		if worst == nil || g.cycles > worst.cycles {
-			worst = g
+		if worst == nil || cycles > most {
+			worst, most = c, cycles
 		}
 	}
-	if paths < 3 || !h.worth(cycles) {
+	var cycles int64
+	for x := range inside {
+		cycles += x.Cycles()
+	}
+	if paths < minPaths || !h.worth(cycles) {
 		return nil
 	}
-	return []Advice{h.at(r, worst.branch, cycles, "%d waves run %d paths behind exec branches one after the other: %d cycles (%s), the longest path %d",
-		waves, paths, cycles, h.share(cycles), worst.cycles)}
+	return []Advice{h.at(r, worst, cycles, "waves run %d paths behind exec branches one after the other: %d cycles (%s), the longest path %d",
+		paths, cycles, h.share(cycles), most)}
+}
+
+func storeDrain(h *Hot, r *Rule) []Advice {
+	for _, c := range h.Profile.Sorted(func(c *analysis.InstCost) int64 { return c.Cycles() }) {
+		if c.Class == isa.End && h.worth(c.Cycles()/4) {
+			return []Advice{h.at(r, c, c.Cycles(), "%d cycles (%s) between the last instruction and the end of %s, %d on average",
+				c.Cycles(), h.share(c.Cycles()), Plural(c.Hits, "wave"), c.Cycles()/c.Hits)}
+		}
+	}
+	return nil
 }
 
 func simdIdle(h *Hot, r *Rule) []Advice {
