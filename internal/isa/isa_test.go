@@ -11,9 +11,14 @@ import (
 	"testing"
 )
 
-// samples are instructions of every format as LLVM 22.1.8 prints them: dwords, then text. gfx90a's are LLVM's own
-// test values for its documentation of the encodings.
+// samples are instructions of every format as LLVM 22.1.8 prints them: dwords, then text. gfx90a's are values
+// of LLVM's public tests.
 var samples = []struct{ target, words, text string }{
+	{"gfx90a", "d3b14804 18022108", `v_pk_mul_f32 v[4:5], v[8:9], v[16:17] op_sel:[1,0]`},
+	{"gfx90a", "e0a00000 00000000", `buffer_wbl2`},
+	{"gfx90a", "e0a40000 00000000", `buffer_invl2`},
+	{"gfx90a", "e13e0fff 03020400", `buffer_atomic_add_f64 v[4:5], off, s[8:11], s3 offset:4095 slc`},
+	{"gfx90a", "d3d50000 040a0300", `v_mfma_i32_16x16x16i8 v[0:3], v0, v1, v[2:5]`},
 	{"gfx942", "d86eacbc 3c00000e", `ds_read2_b32 v[60:61], v14 offset0:188 offset1:172`},
 	{"gfx942", "dc710c3d 00000018", `flat_store_dword v[24:25], v0 offset:3133 sc0`},
 	{"gfx942", "dc5080f8 e800000f", `global_load_dword v232, v15, s[0:1] offset:248`},

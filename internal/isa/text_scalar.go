@@ -116,7 +116,7 @@ func (p *printer) version(imm uint32) {
 func (p *printer) hwreg(imm uint32) {
 	id, off, size := imm&0x3f, imm>>6&0x1f, imm>>11&0x1f+1
 	p.str("hwreg(")
-	if n := hwregNames[p.family][id]; n != "" {
+	if n := hwregNames[p.family][id]; n != "" && (p.in.Arch != CDNA2 || id < 20) { // the later ones came with gfx940
 		p.str(n)
 	} else {
 		p.dec(int64(id))
