@@ -52,6 +52,7 @@ type ext struct {
 	mem      *memOp
 	sal      func(w *wave, u *uop)
 	mat      *matrix
+	cvt      *smallCvt
 	fp       bool // result depends on MODE
 	mix      uint8
 	dppOn    uint8 // the source that DPP permutes
@@ -292,6 +293,9 @@ func (c *compiler) valu(op *isa.Op, y bool) {
 	c.u.d = regOf(&dst)
 	cdna := c.p.arch.CDNA()
 	c.x.dst = dstMod{typ: dst.Type, bits: dst.Bits, half: dst.Hi, keep: !cdna || accDst || dst.Hi || c.p.arch == isa.NoArch, opSel: uint8(c.in.Field(isa.FieldOpSel))}
+	if dst.Count > 1 {
+		c.x.dst.typ = isa.TypeAny // packed: neither clamped nor scaled as a whole
+	}
 	if c.in.Op.Format != isa.VOPD {
 		c.x.dst.clamp = c.in.Flag(isa.FieldClamp)
 		c.x.dst.omod = uint8(c.in.Field(isa.FieldOmod))

@@ -32,6 +32,8 @@ func (c *compiler) dot(name string) bool {
 	if vop3p {
 		neg = [2][2]bool{{negA, c.x.src[0].negHi}, {negB, c.x.src[1].negHi}}
 		c.x.src[0].neg, c.x.src[1].neg = false, false
+		c.x.src[2].neg = c.x.src[2].neg != c.x.src[2].negHi
+		c.x.src[2].plain = c.x.src[2].plain && !c.x.src[2].neg
 	} // VOP3 forms negate the whole register, so the high half only
 	halves := func(i int, v uint32) (uint32, uint32) {
 		x, y := v>>sel[i][0]&0xffff, v>>sel[i][1]&0xffff

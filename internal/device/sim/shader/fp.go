@@ -12,6 +12,7 @@ const (
 	roundUp
 	roundDown
 	roundZero
+	roundTrunc // drops what was added for stochastic rounding, but overflows to infinity
 )
 
 // format is a binary floating point format narrower than 64 bits, or float64 itself.
@@ -173,7 +174,7 @@ func (f *format) pack(neg bool, m uint64, e int, rm uint8, sat bool) uint64 {
 	}
 	if code > f.maxFinite() {
 		inf, has := f.inf()
-		away := rm == roundEven || rm == roundUp && !neg || rm == roundDown && neg
+		away := rm == roundEven || rm == roundTrunc || rm == roundUp && !neg || rm == roundDown && neg
 		switch {
 		case sat || !away || f.kind == noInfs:
 			code = f.maxFinite()

@@ -148,12 +148,7 @@ func (w *wave) pairHalf(u *uop, i int, high bool, t *vreg) *vreg {
 		fill(t, w.sget(o.reg+h))
 		return t
 	}
-	// A constant stands in the low half only where it is of 32 bits.
-	if high {
-		fill(t, uint32(u.x.kv[i]>>32))
-		return t
-	}
-	return o.k
+	return o.k // a constant is the same in both halves
 }
 
 func runPacked32(w *wave, u *uop) {
@@ -296,5 +291,3 @@ func runFmaMix(w *wave, u *uop) {
 	}
 	w.put(d, t, mask)
 }
-
-func (c *compiler) specialCvt(name string) bool { return false }

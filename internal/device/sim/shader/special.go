@@ -301,7 +301,7 @@ func runPermlane64(w *wave, u *uop) {
 }
 
 // runPermlaneSwap exchanges odd rows (or the upper half) of the destination with even rows (the lower half) of
-// the source.
+// the source, whatever EXEC says.
 func runPermlaneSwap(w *wave, u *uop) {
 	a, d := &w.v[u.a.reg], &w.v[u.d]
 	step := 16
@@ -312,14 +312,7 @@ func runPermlaneSwap(w *wave, u *uop) {
 		if l&step == 0 {
 			continue
 		}
-		x, y := l, l-step
-		dv, av := d[x], a[y]
-		if w.exec>>x&1 != 0 {
-			d[x] = av
-		}
-		if w.exec>>y&1 != 0 {
-			a[y] = dv
-		}
+		d[l], a[l-step] = a[l-step], d[l]
 	}
 }
 
@@ -519,7 +512,7 @@ func runDivFmas64(w *wave, u *uop) {
 	t := &w.x[3]
 	for l := range w.n {
 		r := fma64(f64(w.x[0][l]), f64(w.x[1][l]), f64(w.x[2][l]), w.m.rm64)
-		if vcc>>l&1 != 0 {
+		if vcc>>l&1 != 0 { // scaled before it is rounded
 			e := -128
 			if w.x[2][l]>>52&0x7ff > 1023 {
 				e = 128

@@ -110,16 +110,16 @@ func defineConversions() {
 	}, flush: true})
 	vdefs["v_cvt_pkaccum_u8_f32"] = &vdef{n: 3, l3: vdefs["v_cvt_pk_u8_f32"].l3, flush: true, acc: true}
 
-	def("v_cvt_sr_f16_f32", vdef{l2: func(a, b uint32) uint32 { return uint32(stochastic(&f16f, f32(a), b, 19)) }, flush: true})
-	def("v_cvt_sr_bf16_f32", vdef{l2: func(a, b uint32) uint32 { return uint32(stochastic(&bf16f, f32(a), b, 16)) }, flush: true})
+	def("v_cvt_sr_f16_f32", vdef{l2: func(a, b uint32) uint32 { return uint32(stochastic(&f16f, f32(a), b, 13, false)) }, flush: true})
+	def("v_cvt_sr_bf16_f32", vdef{l2: func(a, b uint32) uint32 { return uint32(stochastic(&bf16f, f32(a), b, 16, false)) }, flush: true})
 }
 
 // stochastic rounds by adding random bits below the last place: n of them, the top ones of r. Where the
 // result is denormal the bits stay at the place they have for a normal number of the source.
-func stochastic(f *format, x float32, r uint32, n uint) uint64 {
+func stochastic(f *format, x float32, r uint32, n uint, sat bool) uint64 {
 	b := u32(x)
 	if b&0x7f800000 == 0x7f800000 || b<<1 == 0 {
-		return f.from(float64(x), roundEven, false)
+		return f.from(float64(x), roundEven, sat)
 	}
 	m, e := uint64(b&0x7fffff), exp32(b)
 	if e == 0 {
@@ -138,5 +138,5 @@ func stochastic(f *format, x float32, r uint32, n uint) uint64 {
 		rnd <<= min(drop-(23-uint(f.man)), 31)
 	}
 	m += rnd
-	return f.pack(b>>31 != 0, m, e-150-32, roundZero, false)
+	return f.pack(b>>31 != 0, m, e-150-32, roundTrunc, sat)
 }
