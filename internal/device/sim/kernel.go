@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rigprof/rigprof/internal/device/kfd/abi"
+	"github.com/rigprof/rigprof/internal/device/sim/count"
 	"github.com/rigprof/rigprof/internal/device/sim/shader"
 	"github.com/rigprof/rigprof/internal/gpu"
 )
@@ -23,6 +24,7 @@ type Options struct {
 	Unstable  bool          // another process holds the power state: the stable one cannot be had
 	VMIDs     []uint32      // of the process: its dispatches have them in turn, as after re-mappings; nil: 8, the first that amdkfd has
 	WaitLimit time.Duration // of packets that wait for memory; 0: 10 s
+	Loads     []count.Load  // waves of other processes, as long as the GPU's clock goes
 }
 
 // Kernel is a simulated kernel with one or more GPUs. Create it with New; Close ends what programs left open.
@@ -32,6 +34,7 @@ type Kernel struct {
 
 	mu       sync.Mutex
 	fds      map[int]*file
+	users    []*process // of fds; replaced, never changed
 	mappings map[unsafe.Pointer]uintptr
 }
 
@@ -85,6 +88,7 @@ func (k *Kernel) Open(path string) (int, error) {
 	}
 	k.mu.Lock()
 	k.fds[fd] = f
+	k.listUsers()
 	k.mu.Unlock()
 	return fd, nil
 }
@@ -94,6 +98,7 @@ func (k *Kernel) Close(fd int) error {
 	k.mu.Lock()
 	f := k.fds[fd]
 	delete(k.fds, fd)
+	k.listUsers()
 	k.mu.Unlock()
 	if f == nil {
 		return unix.EBADF
@@ -106,6 +111,16 @@ func (k *Kernel) Close(fd int) error {
 		f.gpu.setStable(f, false)
 	}
 	return errors.Join(err, unix.Close(fd))
+}
+
+// listUsers makes the list of processes anew, in the order of their descriptors. k.mu is held.
+func (k *Kernel) listUsers() {
+	k.users = nil
+	for _, fd := range slices.Sorted(maps.Keys(k.fds)) {
+		if p := k.fds[fd].process; p != nil {
+			k.users = append(k.users, p)
+		}
+	}
 }
 
 func (k *Kernel) file(fd int) *file {
@@ -173,29 +188,26 @@ func (k *Kernel) ReadDir(path string) ([]string, error) {
 // Ring implements kfd.System.
 func (k *Kernel) Ring(doorbell *uint64, v uint64) {
 	atomic.StoreUint64(doorbell, v)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, f := range k.fds {
-		if f.process != nil {
-			f.process.rung()
-		}
+	for _, p := range k.processes() {
+		p.rung()
 	}
 }
 
-// Explain implements kfd.System: what the kernel's log would say of a fault on the GPU, the latest process's.
-func (k *Kernel) Explain(gpuID uint32) string {
+// processes are those that have /dev/kfd open. A process's lock comes before the kernel's: it is not to be taken under it.
+func (k *Kernel) processes() []*process {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, f := range k.fds {
-		if f.process == nil {
-			continue
-		}
-		f.process.mu.Lock()
-		g := f.process.gpu
-		f.process.mu.Unlock()
-		if err := f.process.fault.Load(); err != nil && g != nil && g.id == gpuID {
-			return explain(*err)
-		}
+	return k.users
+}
+
+// Explain implements kfd.System: what the kernel's log would say of the process's fault.
+func (k *Kernel) Explain(fd int) string {
+	f := k.file(fd)
+	if f == nil || f.process == nil {
+		return ""
+	}
+	if err := f.process.fault.Load(); err != nil {
+		return explain(*err)
 	}
 	return ""
 }

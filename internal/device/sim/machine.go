@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rigprof/rigprof/internal/device/sim/count"
 	"github.com/rigprof/rigprof/internal/device/sim/cp"
 	"github.com/rigprof/rigprof/internal/device/sim/shader"
 	"github.com/rigprof/rigprof/internal/device/sim/timing"
@@ -18,6 +19,7 @@ type machine struct {
 	arch   isa.Arch
 	timing *timing.Machine
 	trace  *traceUnits
+	count  *count.Unit
 
 	observers  []timing.Observer
 	dispatches int // so far
@@ -36,11 +38,15 @@ func newMachine(g *GPU) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &machine{g: g, arch: arch, timing: tm, trace: tr, observers: []timing.Observer{tr}}, nil
+	c, err := count.New(count.Config{GPU: g.GPU, Regs: g.regs, Stable: g.stable.Load, L2: tm.L2, Loads: g.opts.Loads})
+	if err != nil {
+		return nil, err
+	}
+	return &machine{g: g, arch: arch, timing: tm, trace: tr, count: c, observers: []timing.Observer{tr, c}}, nil
 }
 
-func (m *machine) units() []cp.Unit         { return []cp.Unit{m.trace} }
-func (m *machine) listeners() []cp.Listener { return []cp.Listener{m.trace} }
+func (m *machine) units() []cp.Unit         { return []cp.Unit{m.trace, m.count} }
+func (m *machine) listeners() []cp.Listener { return []cp.Listener{m.trace, m.count} }
 
 // runner runs a process's dispatches: its shaders see its memory.
 type runner struct {
