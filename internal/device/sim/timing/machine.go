@@ -24,7 +24,7 @@ type Machine struct {
 	gfx12     bool
 	gfx9      bool
 	vgprGrain int
-	latency   [2][numBy]int64 // by producer (VALU, SALU) and consumer
+	latency   [4][numBy]int64 // by producer and consumer
 	memLine   int64           // 1/16 cycles of a die's memory for a line
 	codes     map[*shader.Program]*code
 
@@ -73,9 +73,10 @@ func New(g *gpu.GPU, live [][]uint32) (*Machine, error) {
 	if g.VGPRs == 1536 {
 		m.vgprGrain = 24
 	}
-	m.latency = [2][numBy]int64{
-		{byVALU: p.valuVALU, bySALU: p.valuSALU, bySMEM: p.valuSALU, byMem: p.valuVMEM, byBranch: p.valuBranch},
-		{byVALU: p.saluVALU, bySALU: p.saluSALU, bySMEM: p.saluSMEM, byMem: p.saluVMEM, byBranch: p.saluBranch},
+	m.latency = [4][numBy]int64{
+		fromVALU: {byVALU: p.valuVALU, bySALU: p.valuSALU, bySMEM: p.valuSALU, byMem: p.valuVMEM, byBranch: p.valuBranch},
+		fromSALU: {byVALU: p.saluVALU, bySALU: p.saluSALU, bySMEM: p.saluSMEM, byMem: p.saluVMEM, byBranch: p.saluBranch},
+		fromMask: {byVALU: p.maskVALU, bySALU: p.valuSALU, bySMEM: p.valuSALU, byMem: p.valuVMEM, byBranch: p.valuBranch},
 	}
 	rate := g.MemBytesPerSec
 	if rate <= 0 {
@@ -106,7 +107,7 @@ func (m *Machine) build(live [][]uint32) {
 		m.dies = append(m.dies, dd)
 		m.engines = append(m.engines, dd.engines...)
 	}
-	lines := int(m.p.icacheKiB) << 10 >> lineShift
+	lines := int(m.p.icacheKiB) << 10 >> codeShift
 	for e, eng := range m.engines {
 		for sa := range g.SAs {
 			m.l1 = append(m.l1, newCache(g.L1Bytes))

@@ -60,7 +60,7 @@ type L2Stats struct {
 	MemRead32, MemWrite64  int64
 }
 
-// fromL2 brings a line from the die's L2 or memory; at is when the request arrives at the L2's queue.
+// fromL2 brings a line from the die's L2 or memory; at is when the request arrives at the L2's queue. ready is when the L2 has the line.
 func (m *Machine) fromL2(d *die, line uint64, at int64, write, atomic bool) (ready int64, hit bool) {
 	ch := &d.stats[(line^line>>5^line>>10)%uint64(len(d.stats))]
 	t := max(at<<4, d.l2Free)
@@ -88,7 +88,7 @@ func (m *Machine) fromL2(d *die, line uint64, at int64, write, atomic bool) (rea
 	ch.MemReads++
 	mt := max(t<<4, d.memFree)
 	d.memFree = mt + m.memLine
-	*r = mt >> 4
+	*r = mt>>4 + m.p.mem - m.p.l2
 	return *r, false
 }
 
@@ -99,7 +99,7 @@ func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64) int64 {
 	if lines == 0 { // no lane was active
 		return t + m.p.l0/2
 	}
-	busy := int64(lines) * m.p.vmemLines
+	busy := (int64(lines)*m.p.vmemLines + 15) >> 4
 	// 64 bytes in a cycle go through a CU's cache.
 	if b := int64(ref.Bytes) >> 6; b > busy {
 		busy = b
@@ -114,15 +114,12 @@ func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64) int64 {
 	done := int64(0)
 	for i := range lines {
 		line := first + uint64(i)
-		at := start + int64(i)*m.p.vmemLines
+		at := start + int64(i)*m.p.vmemLines>>4
 		var ready int64
 		switch {
 		case ref.Atomic:
-			r, hit := m.fromL2(d, line, at, true, true)
+			r, _ := m.fromL2(d, line, at, true, true)
 			ready = r + m.p.l2
-			if !hit {
-				ready = r + m.p.mem
-			}
 		case ref.Write:
 			r, hit := m.fromL2(d, line, at, true, false)
 			ready = r + m.p.store
@@ -157,15 +154,14 @@ func (m *Machine) load(d *die, u *unit, cu *cu, line uint64, at int64) int64 {
 }
 
 func (m *Machine) loadL2(d *die, line uint64, at int64) int64 {
-	r, hit := m.fromL2(d, line, at, false, false)
-	if hit {
-		return r + m.p.l2
-	}
-	return r + m.p.mem
+	r, _ := m.fromL2(d, line, at, false, false)
+	return r + m.p.l2
 }
 
 // scalar times a scalar load.
 func (m *Machine) scalar(u *unit, ref *shader.MemRef, t int64) int64 {
+	t = max(t, u.scalarFree)
+	u.scalarFree = t + m.p.smemRate
 	d := m.dies[m.engines[u.engine].die]
 	done := t
 	first := ref.Addr >> lineShift
@@ -175,11 +171,8 @@ func (m *Machine) scalar(u *unit, ref *shader.MemRef, t int64) int64 {
 			done = max(done, t+m.p.smemHit, *r)
 			continue
 		}
-		at, hit := m.fromL2(d, first+uint64(i), t, ref.Write, ref.Atomic)
+		at, _ := m.fromL2(d, first+uint64(i), t, ref.Write, ref.Atomic)
 		*r = at + m.p.smemL2
-		if !hit {
-			*r = at + m.p.smemMem
-		}
 		done = max(done, *r)
 	}
 	return done
@@ -201,7 +194,7 @@ type icacheLine struct {
 
 // fetch is when the line of code at pc can be decoded, for an instruction that could otherwise issue at t.
 func (m *Machine) fetch(u *unit, pc uint64, t int64, st *Stats) int64 {
-	line := pc >> lineShift
+	line := pc >> codeShift
 	l := &u.icache[line&uint64(len(u.icache)-1)]
 	tag := line&(1<<epochShift-1) | m.codeEpoch
 	if l.tag == tag {
@@ -209,14 +202,6 @@ func (m *Machine) fetch(u *unit, pc uint64, t int64, st *Stats) int64 {
 		return max(t, l.ready)
 	}
 	st.N[StatICacheMiss]++
-	l.tag, l.ready = tag, t+m.p.icacheFirst
-	// Lines behind it follow, one by one.
-	for i := range m.p.icacheAhead {
-		n := line + uint64(i) + 1
-		p := &u.icache[n&uint64(len(u.icache)-1)]
-		if nt := n&(1<<epochShift-1) | m.codeEpoch; p.tag != nt {
-			p.tag, p.ready = nt, l.ready+(i+1)*m.p.icacheLine
-		}
-	}
+	l.tag, l.ready = tag, t+m.p.icacheMiss
 	return l.ready
 }

@@ -17,31 +17,31 @@ var modelTSV string
 type model struct {
 	step, dispatchToWave, groupPeriod, wavePeriod, cuPeriod, slotReuse int64
 	warmStart, coldStart, waveEnd                                      int64
-	valuVALU, valuSALU, valuVMEM, valuBranch                           int64
+	valuVALU, maskVALU, valuSALU, valuVMEM, valuBranch                 int64
 	saluVALU, saluSALU, saluSMEM, saluVMEM, saluBranch                 int64
 	branchTaken, branchNot, waitDone, barrier                          int64
 	valu64, valuShift64, valuMul, valuTrans                            int64
 	valuExec, f64Exec, saluExec, smemExec, ldsExec, vmemExec           int64
 	saluFloat, saluMul                                                 int64
-	smemHit, smemL2, smemMem                                           int64
+	smemHit, smemL2                                                    int64
 	lds, ldsWide, l0, l1, l2, mem, store, storeMem, vmemLines, l2Line  int64
-	icacheLine, icacheFirst, icacheKiB, icacheAhead                    int64
+	icacheMiss, icacheKiB, smemRate, matrixQueue                       int64
 }
 
 func (m *model) fields() map[string]*int64 {
 	return map[string]*int64{
 		"step": &m.step, "dispatch_to_wave": &m.dispatchToWave, "group_period": &m.groupPeriod, "wave_period": &m.wavePeriod,
 		"cu_period": &m.cuPeriod, "slot_reuse": &m.slotReuse, "warm_start": &m.warmStart, "cold_start": &m.coldStart,
-		"wave_end": &m.waveEnd, "valu_valu": &m.valuVALU, "valu_salu": &m.valuSALU, "valu_vmem": &m.valuVMEM,
+		"wave_end": &m.waveEnd, "valu_valu": &m.valuVALU, "mask_valu": &m.maskVALU, "valu_salu": &m.valuSALU, "valu_vmem": &m.valuVMEM,
 		"valu_branch": &m.valuBranch, "salu_valu": &m.saluVALU, "salu_salu": &m.saluSALU, "salu_smem": &m.saluSMEM,
 		"salu_vmem": &m.saluVMEM, "salu_branch": &m.saluBranch, "branch_taken": &m.branchTaken, "branch_not": &m.branchNot,
 		"wait_done": &m.waitDone, "barrier": &m.barrier, "valu64": &m.valu64, "valu_shift64": &m.valuShift64,
 		"valu_mul": &m.valuMul, "valu_trans": &m.valuTrans, "valu_exec": &m.valuExec, "f64_exec": &m.f64Exec,
 		"salu_exec": &m.saluExec, "smem_exec": &m.smemExec, "lds_exec": &m.ldsExec, "vmem_exec": &m.vmemExec,
-		"salu_float": &m.saluFloat, "salu_mul": &m.saluMul, "smem_hit": &m.smemHit, "smem_l2": &m.smemL2, "smem_mem": &m.smemMem,
+		"salu_float": &m.saluFloat, "salu_mul": &m.saluMul, "smem_hit": &m.smemHit, "smem_l2": &m.smemL2,
 		"lds": &m.lds, "lds_wide": &m.ldsWide, "l0": &m.l0, "l1": &m.l1, "l2": &m.l2, "mem": &m.mem, "store": &m.store,
-		"store_mem": &m.storeMem, "vmem_lines": &m.vmemLines, "l2_line": &m.l2Line, "icache_line": &m.icacheLine,
-		"icache_first": &m.icacheFirst, "icache_kib": &m.icacheKiB, "icache_ahead": &m.icacheAhead,
+		"store_mem": &m.storeMem, "vmem_lines": &m.vmemLines, "l2_line": &m.l2Line,
+		"icache_miss": &m.icacheMiss, "icache_kib": &m.icacheKiB, "smem_rate": &m.smemRate, "matrix_queue": &m.matrixQueue,
 	}
 }
 

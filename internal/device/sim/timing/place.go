@@ -8,11 +8,10 @@ import (
 // needs is what each workgroup of a dispatch takes.
 type needs struct {
 	waves  int
-	vgprs  int   // of a SIMD, for each wave
-	lds    int   // bytes
-	wgp    bool  // waves may be on both CUs of a WGP
-	single bool  // one wave: no barrier, SIMDs chosen by the long pattern
-	lanes  []int // of each wave, where the log does not say
+	vgprs  int  // of a SIMD, for each wave
+	lds    int  // bytes
+	wgp    bool // waves may be on both CUs of a WGP
+	single bool // one wave: no barrier, SIMDs chosen by the long pattern
 }
 
 // cu is a compute unit: what its SIMDs share.
@@ -29,15 +28,15 @@ type cu struct {
 
 // unit is a WGP, on gfx9 a CU.
 type unit struct {
-	live   bool
-	engine int
-	sa, no int
-	placed int // groups since reset
-	cus    []cu
-	simds  []*simd
-	scalar cache // scalar cache
-	icache []icacheLine
-	waves  int
+	live       bool
+	engine     int
+	sa, no     int
+	placed     int // groups since reset
+	cus        []cu
+	simds      []*simd
+	scalar     cache // scalar cache
+	scalarFree int64
+	icache     []icacheLine
 }
 
 // engine places workgroups on its units.

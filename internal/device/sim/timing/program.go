@@ -11,8 +11,9 @@ import (
 
 // Units that an instruction issues to.
 const (
-	portVALU = iota
-	portSALU // scalar memory too
+	portVALU   = iota
+	portMatrix // RDNA: behind a queue that the VALU port feeds
+	portSALU   // scalar memory too
 	portVMEM
 	portLDS
 	portBranch // messages and barriers too
@@ -47,7 +48,7 @@ const (
 	numCnts
 )
 
-// Consumers and producers of registers.
+// Consumers of registers.
 const (
 	byVALU = iota
 	bySALU
@@ -55,6 +56,13 @@ const (
 	byMem
 	byBranch
 	numBy
+)
+
+// Producers of registers.
+const (
+	fromVALU = iota
+	fromSALU
+	fromMask // a scalar register that the VALU wrote: carries and lane masks
 )
 
 // Registers in a wave's table of results: VGPRs, AGPRs, scalar registers by code, SCC.
@@ -69,27 +77,26 @@ type span struct{ first, n uint16 }
 
 // sop is an instruction as the model sees it.
 type sop struct {
-	do, port, by  uint8
-	stat          Stat
-	cnt           uint8 // counter that a memory instruction goes by
-	busy          uint8 // cycles that its unit is taken
-	late          uint8 // cycles that its result comes later than the pair of units tells
-	exec          uint8 // cycles to its EXEC token; 0: none
-	execCode      uint8
-	show          isa.TraceKind
-	op, opTaken   uint8
-	newPC         bool
-	line          bool // begins a line of code, or its first instruction may
-	mem           bool // has a MemRef
-	barrierWait   bool
-	nsrc, ndst    uint8
-	src           [8]uint16
-	dst           [4]span
-	sleep         int32
-	wait          [numCnts]int8 // -1: does not care
-	other         uint8         // INST op that the SIMD sharing the path sees; 0: none
-	pc            uint64
-	wideOperation bool
+	do, port, by uint8
+	stat         Stat
+	cnt          uint8 // counter that a memory instruction goes by
+	busy         uint8 // cycles that its unit is taken
+	late         uint8 // cycles that its result comes later than the pair of units tells
+	exec         uint8 // cycles to its EXEC token; 0: none
+	execCode     uint8
+	show         isa.TraceKind
+	op, opTaken  uint8
+	newPC        bool
+	line         bool // begins a line of code, or its first instruction may
+	mem          bool // has a MemRef
+	barrierWait  bool
+	nsrc, ndst   uint8
+	src          [8]uint16
+	dst          [4]span
+	sleep        int32
+	wait         [numCnts]int8 // -1: does not care
+	other        uint8         // INST op that the SIMD sharing the path sees; 0: none
+	pc           uint64
 }
 
 // code is a program compiled for one family and wave size.
@@ -100,8 +107,9 @@ type code struct {
 }
 
 const (
-	lineShift = 7 // of code and memory: 128 bytes
+	lineShift = 7 // of memory: 128 bytes
 	lineBytes = 1 << lineShift
+	codeShift = 8 // instructions come 256 bytes at a time, as stalls of the ops captures show
 )
 
 func (m *Machine) codeOf(p *shader.Program) *code {
@@ -113,7 +121,7 @@ func (m *Machine) codeOf(p *shader.Program) *code {
 	insts := p.Insts()
 	for i := len(c.ops); i < len(insts); i++ {
 		o := m.compile(&insts[i], p.WaveSize())
-		o.line = i == 0 || insts[i].PC>>lineShift != insts[i-1].PC>>lineShift || insts[i-1].PC+uint64(insts[i-1].Inst.Size) != insts[i].PC
+		o.line = i == 0 || insts[i].PC>>codeShift != insts[i-1].PC>>codeShift || insts[i-1].PC+uint64(insts[i-1].Inst.Size) != insts[i].PC
 		c.ops = append(c.ops, o)
 	}
 	return c
@@ -320,6 +328,10 @@ func (m *Machine) vectorOp(o *sop, in *isa.Inst, name string, wave int) {
 		busy = matrixCycles(in.Arch, name)
 		o.stat = matrixStat(name)
 		o.late = uint8(min(busy, 200))
+		if !cdna {
+			o.port = portMatrix
+		}
+	case strings.HasPrefix(name, "v_s_"): // a pipe of its own
 	case in.Op.Class == isa.VALUTrans:
 		busy = m.p.valuTrans
 		if f64 {
@@ -406,7 +418,7 @@ func matrixStat(name string) Stat {
 }
 
 // matrixRate is how many multiply-adds a SIMD does in a cycle. Sources: the CDNA2, CDNA3 and CDNA4 whitepapers' figures for a
-// CU, a quarter of them for a SIMD; RDNA: WMMA at 16 and 8 cycles as the trace's ops say.
+// CU, a quarter of them for a SIMD; RDNA4: 16 and 8 cycles as the trace's ops say and the captures show; RDNA3: half that rate.
 func matrixRate(a isa.Arch, s Stat) int64 {
 	r := map[Stat][3]int64{ // CDNA2, CDNA3, CDNA4
 		StatMatrixF64:  {32, 32, 16},
@@ -423,7 +435,12 @@ func matrixRate(a isa.Arch, s Stat) int64 {
 func matrixCycles(a isa.Arch, name string) int64 {
 	s := matrixStat(name)
 	if !a.CDNA() {
-		if s == StatMatrixF16 || s == StatMatrixBF16 || a != isa.RDNA4 {
+		switch half := strings.Contains(name, "iu4"); {
+		case a != isa.RDNA4 && half:
+			return 16
+		case a != isa.RDNA4:
+			return 32
+		case s == StatMatrixF16, s == StatMatrixBF16:
 			return 16
 		}
 		return 8

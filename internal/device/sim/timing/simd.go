@@ -22,6 +22,7 @@ type simd struct {
 	port     [maxSlots]uint8
 	waves    [maxSlots]*wave
 	free     [numPorts]int64 // when each unit takes the next instruction
+	matrix   int64           // when the matrix unit has done what is queued
 	used     int             // slots
 	slots    uint32          // mask of them
 	nextSlot int             // gfx9
@@ -106,7 +107,7 @@ type wave struct {
 
 	cnt   [numCnts]ring
 	acked int64          // when its last store was acknowledged
-	reg   [numRegs]int64 // issue time <<1 | producer, see Machine.latency
+	reg   [numRegs]int64 // issue time <<2 | producer, see Machine.latency
 	st    Stats
 }
 
@@ -206,7 +207,7 @@ func (m *Machine) startWave(s *simd, g *group, c *code, log *shader.WaveLog, at 
 	t := m.fetch(s.u, pc, at+m.p.warmStart, &w.st)
 	if w.st.N[StatICacheMiss] > miss {
 		t += m.p.coldStart - m.p.warmStart
-		s.u.icache[pc>>lineShift&uint64(len(s.u.icache)-1)].ready = t
+		s.u.icache[pc>>codeShift&uint64(len(s.u.icache)-1)].ready = t
 	}
 	s.at[i], s.port[i] = w.prepare(t, false)
 	s.next = min(s.next, s.at[i])
@@ -261,7 +262,7 @@ func (w *wave) prepare(t int64, jumped bool) (at int64, port uint8) {
 	lat := &m.latency
 	for _, r := range o.src[:o.nsrc] {
 		v := w.reg[r]
-		if r := v>>1 + lat[v&1][o.by]; r > t && v != 0 {
+		if r := v>>2 + lat[v&3][o.by]; r > t && v != 0 {
 			t = r
 		}
 	}
@@ -319,8 +320,13 @@ func (s *simd) issue(i int, t int64) {
 	o := &w.code.ops[w.cur]
 	ready := s.at[i]
 	s.free[o.port] = t + int64(o.busy)
-	if o.port == portImm {
+	switch o.port {
+	case portImm:
 		s.free[portImm] = 0 // any number of waves at once
+	case portMatrix:
+		s.matrix = max(s.matrix, t) + int64(o.busy)
+		s.free[portMatrix] = max(s.matrix-m.p.matrixQueue, t+m.p.step)
+		s.free[portVALU] = max(s.free[portVALU], t+m.p.step)
 	}
 	w.st.N[o.stat]++
 	if t > ready {
@@ -333,10 +339,10 @@ func (s *simd) issue(i int, t int64) {
 	execAt := t + int64(o.exec)
 	switch o.do {
 	case doALU:
-		v := (t + int64(o.late)) << 1
+		v := (t + int64(o.late)) << 2
 		switch o.port {
 		case portSALU:
-			v |= 1
+			v |= fromSALU
 			w.st.N[StatCyclesSALU] += m.p.step
 		default:
 			w.st.N[StatCyclesVALU] += int64(o.busy)
@@ -345,6 +351,9 @@ func (s *simd) issue(i int, t int64) {
 			}
 		}
 		for _, d := range o.dst[:o.ndst] {
+			if v&3 == fromVALU && d.first >= regScalar {
+				v |= fromMask
+			}
 			for r := d.first; r < d.first+d.n; r++ {
 				w.reg[r] = v
 			}
