@@ -8,8 +8,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/chrome"
 	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/profile"
 )
 
 // timeline writes a Chrome trace through a buffer; times are picoseconds.
@@ -59,15 +61,15 @@ func slots(waves []Wave) []slot {
 	return list
 }
 
-// waveLanes writes a process with a lane per slot; name names a wave's slice.
-func waveLanes(c *chrome.Writer, process string, f gpu.Family, waves []Wave, psPerCycle float64, name string) {
+// waveLanes writes a process with a lane per slot; name names a wave's slice, origin (in picoseconds) is where cycle 0 stands.
+func waveLanes(c *chrome.Writer, process string, f gpu.Family, waves []Wave, psPerCycle float64, origin int64, name string) {
 	for _, k := range slots(waves) {
 		c.Lane(process, k.lane(f))
 	}
 	for _, w := range waves {
 		c.Slice(&chrome.Slice{
 			Process: process, Lane: slot{w.CU, w.SIMD, w.Slot}.lane(f), Name: name,
-			Start: picos(w.Start, psPerCycle), Stop: picos(w.Stop, psPerCycle),
+			Start: origin + picos(w.Start, psPerCycle), Stop: origin + picos(w.Stop, psPerCycle),
 			Args: []chrome.Arg{chrome.Int("start_cycle", w.Start), chrome.Int("stop_cycle", w.Stop), chrome.Int("lanes", int64(w.Lanes))},
 		})
 	}
@@ -78,7 +80,7 @@ func (d *Decoded) Chrome(w io.Writer) error {
 	return timeline(w, nil, func(c *chrome.Writer) {
 		for i := range d.Streams {
 			s := &d.Streams[i]
-			waveLanes(c, s.File, s.family, s.Waves, psPerCycle(s.Realtime), "wave")
+			waveLanes(c, s.File, s.family, s.Waves, psPerCycle(s.Realtime), 0, "wave")
 		}
 	})
 }
@@ -96,4 +98,24 @@ func psPerCycle(realtime [][2]int64) float64 {
 		}
 	}
 	return 1000
+}
+
+// events writes a capture's timeline: lanes of work and host code, copies on their source's process, memory in use. Times count from epoch.
+func events(c *chrome.Writer, list []capture.Event, epoch int64) {
+	for i := range list {
+		e := &list[i]
+		start, stop := (e.Start-epoch)*1000, (e.Stop-epoch)*1000
+		switch e.Kind {
+		case profile.KindWork.String(), profile.KindSpan.String():
+			c.Slice(&chrome.Slice{Process: e.Device, Lane: e.Lane, Name: e.Name, Start: start, Stop: stop})
+		case profile.KindCopy.String():
+			c.Slice(&chrome.Slice{
+				Process: e.Src, Lane: "copies", Name: "to " + e.Dst, Start: start, Stop: stop, Args: []chrome.Arg{chrome.Int("bytes", e.Bytes)},
+			})
+		case profile.KindAllocation.String():
+			c.Counter(e.Device, "memory", "bytes", start, uint64(max(e.Bytes, 0)))
+		default:
+			c.Instant(e.Device, e.Kind+" "+e.Name, start)
+		}
+	}
 }

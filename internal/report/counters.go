@@ -20,6 +20,9 @@ type Counted struct {
 	Quality    Quality           `json:"quality"`
 
 	PerUnit bool `json:"-"` // one row per die, instance, engine, array and WGP in tables
+
+	events       []capture.Event
+	epoch, ahead int64
 }
 
 // CounterDispatch is one launch's counters, of all its passes.
@@ -73,6 +76,7 @@ func Counters(c *capture.Capture) (*Counted, error) {
 		return nil, err
 	}
 	epoch := epochOf(c)
+	out.events, out.epoch, out.ahead = c.Events, epoch, ahead(c)
 	var launched int64
 	at := map[int]int{} // dispatch of the document by launch
 	for i := range c.Dispatches {
@@ -308,13 +312,14 @@ func (t *Counted) JSON() any { return t }
 // Chrome writes a slice per dispatch with its counters as arguments, and a counter track per counter.
 func (t *Counted) Chrome(w io.Writer) error {
 	return timeline(w, t.Device.meta(), func(c *chrome.Writer) {
+		events(c, t.events, t.epoch-t.ahead)
 		process := t.Device.title()
 		var at int64 // ns, for dispatches that no device timed: 1 us each, in order
 		for i := range t.Dispatches {
 			d := &t.Dispatches[i]
 			start, stop := at, at+1000
 			if d.StartNs != nil {
-				start, stop = *d.StartNs, *d.StartNs+*d.DurationNs
+				start, stop = *d.StartNs+t.ahead, *d.StartNs+t.ahead+*d.DurationNs
 			}
 			at = max(at, stop)
 			s := chrome.Slice{Process: process, Lane: "dispatches", Name: d.Kernel, Start: start * 1000, Stop: stop * 1000}

@@ -49,6 +49,9 @@ type Traced struct {
 
 	family  gpu.Family
 	clockHz int64
+	events  []capture.Event
+	epoch   int64 // of the dispatches
+	ahead   int64
 }
 
 // TraceDispatch is one dispatch's waves, engine by engine in the order they end. Times are shader cycles from the start of the engine's trace.
@@ -93,7 +96,7 @@ func launchOf(d *capture.Dispatch, epoch int64) Launch {
 	return l
 }
 
-// epochOf is the earliest start of a capture's dispatches.
+// epochOf is the earliest start of a capture's dispatches, from which documents count.
 func epochOf(c *capture.Capture) int64 {
 	epoch := int64(math.MaxInt64)
 	for i := range c.Dispatches {
@@ -102,6 +105,19 @@ func epochOf(c *capture.Capture) int64 {
 		}
 	}
 	return epoch
+}
+
+// ahead is how long before the first dispatch a capture's timeline begins.
+func ahead(c *capture.Capture) int64 {
+	epoch := epochOf(c)
+	if epoch == math.MaxInt64 {
+		return 0
+	}
+	first := epoch
+	for i := range c.Events {
+		first = min(first, c.Events[i].Start)
+	}
+	return epoch - first
 }
 
 // baseQuality is the part of the quality block that every recording has.
@@ -142,9 +158,9 @@ func baseQuality(c *capture.Capture) Quality {
 func Trace(c *capture.Capture) (*Traced, error) {
 	t := &Traced{
 		Schema: "rigprof/trace/1", Device: deviceDoc(&c.Device), Dispatches: make([]TraceDispatch, len(c.Dispatches)),
-		Quality: baseQuality(c), family: familyOf(c.Device.Family), clockHz: c.Device.ClockHz,
+		Quality: baseQuality(c), family: familyOf(c.Device.Family), clockHz: c.Device.ClockHz, events: c.Events, epoch: epochOf(c), ahead: ahead(c),
 	}
-	epoch := epochOf(c)
+	epoch := t.epoch
 	q := &t.Quality
 	var launched int64
 	for i := range c.Dispatches {
@@ -460,9 +476,11 @@ func (t *Traced) CSV() *Table {
 // JSON is the document.
 func (t *Traced) JSON() any { return t }
 
-// Chrome writes the waves for a trace viewer: a process per dispatch and engine, a thread per slot.
+// Chrome writes the recording's timeline and the waves for a trace viewer: a process per device, and one per dispatch and engine with a thread
+// per slot. Each engine's first wave of a dispatch is drawn at the dispatch's start.
 func (t *Traced) Chrome(w io.Writer) error {
 	return timeline(w, t.Device.meta(), func(c *chrome.Writer) {
+		events(c, t.events, t.epoch-t.ahead)
 		for i := range t.Dispatches {
 			d := &t.Dispatches[i]
 			for from := 0; from < len(d.Waves); {
@@ -471,8 +489,17 @@ func (t *Traced) Chrome(w io.Writer) error {
 				for ; from < len(d.Waves) && d.Waves[from].Engine == engine; from++ {
 					waves = append(waves, d.Waves[from].Wave)
 				}
+				ps := t.psPerCycle(d.realtime[engine])
+				origin := int64(0)
+				if d.StartNs != nil { // engines' clocks and the host's differ: the dispatch's first wave stands at its start
+					first := waves[0].Start
+					for _, w := range waves {
+						first = min(first, w.Start)
+					}
+					origin = (*d.StartNs+t.ahead)*1000 - picos(first, ps)
+				}
 				process := fmt.Sprintf("%s: dispatch %d engine %d", t.Device.title(), i, engine)
-				waveLanes(c, process, t.family, waves, t.psPerCycle(d.realtime[engine]), d.Kernel)
+				waveLanes(c, process, t.family, waves, ps, origin, d.Kernel)
 			}
 		}
 	})

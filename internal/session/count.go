@@ -8,6 +8,7 @@ import (
 	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/device"
 	"github.com/rigprof/rigprof/internal/perfctr"
+	"github.com/rigprof/rigprof/internal/profile"
 )
 
 // CountOptions say what is counted.
@@ -30,15 +31,18 @@ func Count(ctx context.Context, o CountOptions) (*Outcome, error) {
 		return nil, err
 	}
 	out := &Outcome{}
-	for _, names := range passes {
-		if err = r.count(ctx, &o, names, out); err != nil {
-			break
+	err = r.timeline(ctx, func(ctx context.Context) error {
+		for _, names := range passes {
+			if err := r.count(ctx, &o, names, out); err != nil {
+				return err
+			}
+			if err := r.free(); err != nil {
+				return err
+			}
+			r.runs++
 		}
-		if err = r.free(); err != nil {
-			break
-		}
-		r.runs++
-	}
+		return nil
+	})
 	return out, errors.Join(err, r.close())
 }
 
@@ -49,7 +53,7 @@ func (r *run) count(ctx context.Context, o *CountOptions, names []string, out *O
 	if err != nil {
 		return err
 	}
-	if err := r.prepare(ctx); err != nil {
+	if err := profile.Span(ctx, "fill buffers", r.prepare); err != nil {
 		return err
 	}
 	buf, err := r.alloc(ctx, uint64(max(l.Bytes, 8)), device.AllocOptions{Uncached: true})

@@ -14,6 +14,7 @@ import (
 	"github.com/rigprof/rigprof/internal/codeobj"
 	"github.com/rigprof/rigprof/internal/device"
 	"github.com/rigprof/rigprof/internal/launch"
+	"github.com/rigprof/rigprof/internal/profile"
 )
 
 // Options are what every recording needs.
@@ -81,7 +82,7 @@ func begin(ctx context.Context, o *Options) (*run, error) {
 			return nil, w
 		}
 	}
-	if err := r.load(ctx); err != nil {
+	if err := profile.Span(ctx, "load", r.load); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	return r, nil
@@ -102,6 +103,25 @@ func (r *run) load(ctx context.Context) error {
 	return r.Capture.Object(capture.Object{
 		Name: r.Name, Target: r.object.Target.String(), Base: r.base, SHA256: hex.EncodeToString(sum[:]),
 	}, r.object.Data)
+}
+
+// timeline runs f and records what the device and the host did meanwhile.
+func (r *run) timeline(ctx context.Context, f func(ctx context.Context) error) error {
+	events, err := profile.Take(ctx, f)
+	if err != nil {
+		return err
+	}
+	for i := range events {
+		e := &events[i]
+		c := capture.Event{
+			Kind: e.Kind.String(), Device: e.Device, Lane: e.Lane, Name: e.Name, Start: e.Start, Stop: e.Stop, Point: e.Point, Bytes: int64(e.Bytes),
+			Src: e.Src, Dst: e.Dst,
+		}
+		if err := r.Capture.Event(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *run) device() capture.Device {

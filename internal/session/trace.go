@@ -11,6 +11,7 @@ import (
 	"github.com/rigprof/rigprof/internal/device"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/pm4"
+	"github.com/rigprof/rigprof/internal/profile"
 	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
@@ -37,7 +38,7 @@ func Trace(ctx context.Context, o TraceOptions) (*Outcome, error) {
 		return nil, err
 	}
 	out := &Outcome{}
-	err = r.trace(ctx, &o, out)
+	err = r.timeline(ctx, func(ctx context.Context) error { return r.trace(ctx, &o, out) })
 	return out, errors.Join(err, r.close())
 }
 
@@ -75,7 +76,7 @@ func (r *run) trace(ctx context.Context, o *TraceOptions, out *Outcome) error {
 	if err != nil {
 		return err
 	}
-	if err := r.prepare(ctx); err != nil {
+	if err := profile.Span(ctx, "fill buffers", r.prepare); err != nil {
 		return err
 	}
 	engines := len(live)
@@ -127,7 +128,7 @@ func (r *run) trace(ctx context.Context, o *TraceOptions, out *Outcome) error {
 			return err
 		}
 	}
-	return r.readTraces(o, live, buf, ends)
+	return profile.Span(ctx, "read traces", func(context.Context) error { return r.readTraces(o, live, buf, ends) })
 }
 
 // readTraces appends what each engine wrote.
