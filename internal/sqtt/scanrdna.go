@@ -137,8 +137,6 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 			nibble, w := win.event(e)
 			now := origin + Cycles(piece.base+e>>scanTime)
 			if waveTokens>>(w&31)&1 != 0 {
-				// One way through for starts and ends, which take turns unforeseeably: an end keeps the wave and clears
-				// the slot, a start fills it.
 				end := uint32(w) & 1
 				x := uint32(w) >> end
 				k := (x>>7&bits.low[end] | x>>8&bits.high[end]) % numSlots
@@ -149,12 +147,17 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 						continue
 					}
 				}
-				wave := &waves[n]
-				bits.fill(wave, slotKey(k), l.raw)
-				wave.Start, wave.Stop = l.start, now
-				n += int(end)
-				d.open += 1 - 2*int(end)
-				l.start, l.off, l.raw, l.run = now, first+int64(nibble)*4, uint32(w), runs&(end-1)
+				if end != 0 {
+					wave := &waves[n]
+					bits.fill(wave, slotKey(k), l.raw)
+					wave.Start, wave.Stop = l.start, now
+					n++
+					d.open--
+					l.run = 0
+					continue
+				}
+				d.open++
+				l.start, l.off, l.raw, l.run = now, first+int64(nibble)*4, uint32(w), runs
 				continue
 			}
 			if w&127 == 1 { // TIMESTAMP

@@ -169,7 +169,7 @@ func TestWalk(t *testing.T) {
 			s.inst(1, 0, 5)
 			s.valu(1, 0)
 			s.stop(0, 0)
-			s.valu(1, 0) // the next wave's, of which no start is known; not the ended one's
+			s.valu(1, 0) // of a wave that nobody saw start: not the ended one's
 			s.newPC(0, 0x1000)
 		}, [][]brief{{
 			{0x3000, 1, 0, 1, CategorySALU}, {0x3000, 2, 0, 1, CategorySALU}, {0x3000, 3, 0, 1, CategorySALU}, {0x1000, 4, 0, 1, CategoryVALU},
