@@ -289,7 +289,7 @@ func (d *Device) waitEvents() {
 		return
 	}
 	if m := ev[1].MemoryException; m.GPUID == d.node.GPUID {
-		fault := &device.Fault{Device: d.info.Name, Memory: true, Addr: m.VA, Detail: d.sys.Explain(d.node.GPUID)}
+		fault := &device.Fault{Device: d.info.Name, Memory: true, Addr: m.VA, Detail: d.sys.Explain(d.kfd)}
 		switch {
 		case m.Failure.NotPresent != 0:
 			fault.Reason = "page not present"
@@ -302,7 +302,7 @@ func (d *Device) waitEvents() {
 		return
 	}
 	if h := ev[2].HWException(); h.GPUID == d.node.GPUID {
-		if why := d.sys.Explain(d.node.GPUID); why != "" {
+		if why := d.sys.Explain(d.kfd); why != "" {
 			d.fault(&device.Fault{Device: d.info.Name, Detail: why})
 			return
 		}

@@ -21,6 +21,6 @@ type System interface {
 	// Ring stores a doorbell value, after all stores before it.
 	Ring(doorbell *uint64, v uint64)
 
-	// Explain tells more about why the GPU stopped than the events do, or "".
-	Explain(gpuID uint32) string
+	// Explain tells more about why the GPU stopped than the events of an open /dev/kfd do, or "".
+	Explain(fd int) string
 }

@@ -57,7 +57,7 @@ func (Linux) ReadDir(path string) ([]string, error) {
 func (Linux) Ring(doorbell *uint64, v uint64) { atomic.StoreUint64(doorbell, v) }
 
 // Explain implements System. The kernel's log says more, to root.
-func (Linux) Explain(uint32) string { return "" }
+func (Linux) Explain(int) string { return "" }
 
 func mmap(addr, length uintptr, prot, flags, fd int, off int64) (unsafe.Pointer, error) {
 	return unix.MmapPtr(fd, off, at(addr), length, prot, flags)

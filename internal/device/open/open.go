@@ -13,6 +13,7 @@ import (
 	"github.com/rigprof/rigprof/internal/device"
 	"github.com/rigprof/rigprof/internal/device/kfd"
 	"github.com/rigprof/rigprof/internal/device/sim"
+	"github.com/rigprof/rigprof/internal/device/sim/count"
 	"github.com/rigprof/rigprof/internal/gpu"
 )
 
@@ -29,9 +30,10 @@ type Options struct {
 
 // SimOptions are the simulated GPU's, for tests mostly.
 type SimOptions struct {
-	Unstable bool       // the stable power state cannot be had
-	VMIDs    []uint32   // of this process's dispatches, in turn; nil: 8
-	Live     [][]uint32 // units that work; nil: the model's
+	Unstable bool         // the stable power state cannot be had
+	VMIDs    []uint32     // of this process's dispatches, in turn; nil: 8
+	Loads    []count.Load // waves of other processes, in flight all the time
+	Live     [][]uint32   // units that work; nil: the model's
 }
 
 const fallbackTarget = "gfx1100" // where nothing says which model to take
@@ -87,7 +89,7 @@ func simulated(model string, o Options) (device.Device, error) {
 	if o.Sim.Live != nil {
 		g.Live = o.Sim.Live
 	}
-	k, err := sim.New([]*gpu.GPU{g}, sim.Options{Unstable: o.Sim.Unstable, VMIDs: o.Sim.VMIDs})
+	k, err := sim.New([]*gpu.GPU{g}, sim.Options{Unstable: o.Sim.Unstable, VMIDs: o.Sim.VMIDs, Loads: o.Sim.Loads})
 	if err != nil {
 		return nil, fmt.Errorf("device sim:%s: %w", model, err)
 	}

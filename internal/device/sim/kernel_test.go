@@ -328,7 +328,7 @@ func TestQueueRequests(t *testing.T) {
 	c.until(func() bool { return binary.LittleEndian.Uint32(mem(0x50000000)) == 0x1234 })
 	// A doorbell that makes no sense stops the process and says so.
 	c.ring(bells, a.DoorbellOffset, 1<<40)
-	c.until(func() bool { return c.k.Explain(c.id) != "" })
+	c.until(func() bool { return c.k.Explain(c.kfd) != "" })
 	d := abi.DestroyQueueArgs{QueueID: a.QueueID}
 	c.want(c.do(abi.DestroyQueue, unsafe.Pointer(&d)), nil, "destroy")
 	c.want(c.do(abi.DestroyQueue, unsafe.Pointer(&d)), unix.EINVAL, "destroy again")
