@@ -248,9 +248,13 @@ func (k *walk) issue(t *tracedWave, c Category, clocks uint32, newPC bool, now C
 	t.state, t.since, t.end = waveExec, now, now+Cycles(clocks)
 	in := t.add()
 	in.Time, in.Stall, in.Dur, in.Category, in.newPC = time, stall, clocks+stall, c, newPC
-	// The common case of place, where nothing is unusual.
+	k.locate(t, in)
+}
+
+// locate gives the newest record its place: as place does, but quickly where nothing is unusual.
+func (k *walk) locate(t *tracedWave, in *Inst) {
 	at := t.pc - t.page.base
-	if at >= 1<<pageShift || t.odd || newPC || len(t.insts) > maxRecords {
+	if at >= 1<<pageShift || t.odd || in.newPC || len(t.insts) > maxRecords {
 		in.PC = 0
 		k.placeNew(t)
 		return
@@ -262,7 +266,7 @@ func (k *walk) issue(t *tracedWave, c Category, clocks uint32, newPC bool, now C
 		return
 	}
 	in.PC = t.pc + uint64(s.skip)
-	if c == CategoryJump {
+	if in.Category == CategoryJump {
 		t.pc += uint64(int64(s.taken))
 	} else {
 		t.pc += uint64(s.step)
@@ -281,9 +285,8 @@ func (k *walk) immediate(t *tracedWave, now Cycles) {
 	stall := uint32(min(now-time, maxDur-1))
 	t.state, t.since, t.end = waveExec, now+1, now+1
 	in := t.add()
-	*in = Inst{}
-	in.Time, in.Stall, in.Dur, in.Category = time, stall, stall+1, CategoryImmed
-	k.placeNew(t)
+	in.Time, in.Stall, in.Dur, in.Category, in.newPC = time, stall, stall+1, CategoryImmed, false
+	k.locate(t, in)
 }
 
 // ready takes a wave's bit of a WAVE_READY. On GFX11 it counts as one clock earlier, and so before a record of the same

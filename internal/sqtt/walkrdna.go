@@ -187,7 +187,14 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 			l := &keys[w&255]
 			now += Cycles(w >> (l.lo & 63) & (1<<(l.w&63) - 1))
 			switch l.kind {
-			case KindImmOne, KindImmediate, KindWaveReady:
+			case KindImmOne:
+				t := k.slots[w>>7&31]
+				if t == nil || !t.live {
+					t = k.slot(uint32(w >> 7 & 31))
+				}
+				k.immediate(t, now)
+				continue
+			case KindImmediate, KindWaveReady:
 				k.token(l.kind, gfx12, w, 0, now)
 				continue
 			case KindReg:
