@@ -307,8 +307,11 @@ func (c *compiler) valu(op *isa.Op, y bool) {
 		c.x.dst.sdwa = c.in.HasField(isa.FieldDstSel)
 		c.x.dst.sel = uint8(c.in.Field(isa.FieldDstSel))
 		c.x.dst.unused = uint8(c.in.Field(isa.FieldDstUnused))
-		if c.in.Op.Format == isa.VOPC && !c.in.Flag(isa.FieldSD) {
+		if c.in.Op.Format == isa.VOPC {
 			c.u.sd = isa.VccLo
+			if c.in.Flag(isa.FieldSD) {
+				c.u.sd = uint16(c.in.Field(isa.FieldSdst))
+			}
 		}
 	}
 	if strings.Contains(name, "fmamk") || strings.Contains(name, "madmk") {
