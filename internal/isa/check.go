@@ -13,8 +13,8 @@ const (
 	modLds   = 1 << 12
 )
 
-// check refuses what LLVM's disassembler refuses: source codes that mean nothing, tuples that do not exist, and bits
-// that must be zero because the operation has no such operand or modifier.
+// check refuses source codes that mean nothing, tuples that do not exist, and bits that must be zero because the
+// operation has no such operand.
 func (in *Inst) check() error {
 	if !in.operandsExist(in.Op, false) || in.OpY != nil && !in.operandsExist(in.OpY, true) || !in.zeroFields() {
 		return ErrOperand
@@ -22,10 +22,47 @@ func (in *Inst) check() error {
 	return nil
 }
 
+// DecodeStrict is Decode that refuses all that LLVM 22's disassembler refuses: modifiers that an operation does not
+// take, and on gfx12 the upper halves of registers in short 16-bit forms, which hardware has but LLVM knows only by an
+// option.
+func DecodeStrict(arch Arch, code []byte) (Inst, error) {
+	in, err := Decode(arch, code)
+	if err != nil {
+		return in, err
+	}
+	ok := true
+	switch in.Op.Format {
+	case VOP1, VOP2, VOPC:
+		if in.Op.count > 0 && (in.Form == DPP16 || in.Form == SDWA) {
+			ok = in.shortModifiersExist()
+		}
+		ok = ok && (in.Arch != RDNA4 || !in.anyHi() || in.movesHalf())
+	case VOP3, VOP3SD:
+		ok = in.modifiersExist()
+	case VOP3P:
+		ok = in.HasField(FieldCbsz) || in.modifiersExist()
+	}
+	if !ok {
+		return in, fail(&in, code, ErrOperand)
+	}
+	return in, nil
+}
+
+// anyHi tells whether an operand lies in the upper half of a register.
+func (in *Inst) anyHi() bool {
+	if in.Op.Has(FlagTrue16) {
+		for i := range int(in.Op.count) {
+			if a := in.arg(in.Op, i, false); a.Hi {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (in *Inst) operandsExist(op *Op, y bool) bool {
 	l := &layouts[in.layout].fields
 	list := operandPool[op.first : op.first+uint16(op.count)]
-	short := op.Has(FlagTrue16) && in.Arch == RDNA4
 	for i := range list {
 		o := &list[i]
 		f := o.Field
@@ -36,14 +73,24 @@ func (in *Inst) operandsExist(op *Op, y bool) bool {
 		case KindImm:
 			continue
 		case KindVGPR, KindAV, KindAcc:
-			if !short && (in.Form != SDWA || f != FieldSrc1) && !(f == FieldVdst && op.Has(FlagSDST)) {
+			if (in.Form != SDWA || f != FieldSrc1) && !(f == FieldVdst && op.Has(FlagSDST)) {
 				continue
 			}
 		case KindSGPR, KindSSrc, KindSrc:
 			p := l[f]
 			v := in.Raw[p.lo>>5&3] >> (p.lo & 31) & uint32(1<<p.width-1)
-			if v >= SrcVGPR && !short || v < 100 && o.Bits <= 64 && f != FieldRsrc && f != FieldSamp && f != FieldSbase {
+			switch { // what always exists, the common cases first
+			case v >= SrcVGPR:
 				continue
+			case f == FieldRsrc, f == FieldSamp:
+			case f == FieldSbase:
+				if v < 48 {
+					continue
+				}
+			case v < 100 && o.Bits <= 64, v < 128 && o.Bits <= 32, v >= 128 && v <= 208, v >= 240 && v <= 248, v == SrcLiteral && in.Form == Lit:
+				if o.Kind != KindSGPR || v < 128 {
+					continue
+				}
 			}
 		}
 		if !in.argExists(op, i, y) {
@@ -66,8 +113,6 @@ func (in *Inst) argExists(op *Op, i int, y bool) bool {
 	case ArgConst, ArgLiteral:
 		k := op.Operands()[i].Kind
 		return k != KindSrcV && k != KindSrcAV && k != KindSrcAcc
-	case ArgVGPR: // LLVM 22 has the halves on gfx11 only
-		return !a.Hi || !op.Has(FlagTrue16) || in.Arch != RDNA4 || in.movesHalf()
 	}
 	return true
 }
@@ -169,8 +214,8 @@ func (in *Inst) zeroFields() bool {
 			return in.Field(FieldVdst) == 0
 		case op.count == 0:
 			return in.Raw[0]&0x01ffffff == 0
-		case in.Form == DPP16, in.Form == SDWA:
-			return in.shortModifiersExist()
+		case in.Form == DPP16:
+			return in.dppExists()
 		}
 	case VOPD:
 		return (op.count > 2 || in.Field(FieldSrcX1) == 0) && (in.OpY.count > 2 || in.Field(FieldSrcY1) == 0)
@@ -178,7 +223,7 @@ func (in *Inst) zeroFields() bool {
 		if rdna && in.Form < DPP16 && !zero(FieldSrc0) || rdna && !zero(FieldSrc1, FieldSrc2) || op.count == 0 && in.Field(FieldVdst) != 0 {
 			return false
 		}
-		return in.modifiersExist() && (in.Form != DPP16 || in.dppExists())
+		return in.Form != DPP16 || in.dppExists()
 	case VOP3P:
 		if (strings.HasPrefix(op.Name, "v_dot4_f32_") || op.Class == Matrix && in.Arch == RDNA4 && !op.Has(FlagSWMMAC)) && (in.Field(FieldOpSel) != 0 || in.OpSelHi() != 7) {
 			return false
@@ -192,7 +237,7 @@ func (in *Inst) zeroFields() bool {
 			}
 			return true
 		}
-		return in.modifiersExist() && (in.Form != DPP16 || in.dppExists()) && (op.names(FieldSrc2) || in.Field(FieldOpSel)&4 == 0 || op.Class == Matrix && rdna)
+		return (in.Form != DPP16 || in.dppExists()) && (op.names(FieldSrc2) || in.Field(FieldOpSel)&4 == 0 || op.Class == Matrix && rdna)
 	}
 	return true
 }
@@ -223,9 +268,6 @@ func (in *Inst) dppExists() bool {
 // shortModifiersExist checks the modifiers of DPP16 and SDWA: floats have neg and abs, integers in SDWA sext.
 func (in *Inst) shortModifiersExist() bool {
 	op := in.Op
-	if in.Form == DPP16 && !in.dppExists() {
-		return false
-	}
 	var float, either, named [2]bool // either: LLVM has both kinds
 	floatDst := false
 	for i := range int(op.count) {

@@ -2,7 +2,6 @@ package isa
 
 import (
 	"debug/elf"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,59 +9,89 @@ import (
 	"github.com/rigprof/rigprof/internal/sharedtest"
 )
 
-// TestCodeObjects decodes the code of every compiled kernel: compilers' output has no instruction that is refused.
-func TestCodeObjects(t *testing.T) {
-	dirs, err := filepath.Glob(filepath.Join(sharedtest.Path(t, "kernels", "co"), "*"))
+// kernelCode gives the code of every function of the compiled kernels of a target.
+func kernelCode(t testing.TB, target string) map[string][]byte {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(sharedtest.Path(t, "kernels", "co"), target, "*.co"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	total := 0
-	for _, dir := range dirs {
-		arch, ok := ArchOf(filepath.Base(dir))
-		if !ok {
-			continue
-		}
-		files, err := filepath.Glob(filepath.Join(dir, "*.co"))
+	out := map[string][]byte{}
+	for _, name := range files {
+		obj, err := elf.Open(name)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", name, err)
 		}
-		for _, name := range files {
-			f, err := os.Open(name)
-			if err != nil {
-				t.Fatal(err)
+		syms, err := obj.Symbols()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		text := obj.Section(".text")
+		code, err := text.Data()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, s := range syms {
+			if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Value >= text.Addr && s.Value+s.Size <= text.Addr+uint64(len(code)) {
+				out[filepath.Base(name)+" "+s.Name] = code[s.Value-text.Addr:][:s.Size]
 			}
-			obj, err := elf.NewFile(f)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			syms, err := obj.Symbols()
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			text := obj.Section(".text")
-			code, err := text.Data()
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			for _, s := range syms {
-				if elf.ST_TYPE(s.Info) != elf.STT_FUNC || s.Value < text.Addr || s.Value+s.Size > text.Addr+uint64(len(code)) {
-					continue
+		}
+		obj.Close()
+	}
+	return out
+}
+
+// TestCodeObjects decodes the code of every compiled kernel: compilers' output has no instruction that is refused.
+func TestCodeObjects(t *testing.T) {
+	for _, target := range append([]string{"gfx90a"}, vectorTargets...) {
+		arch, _ := ArchOf(target)
+		n := 0
+		for name, body := range kernelCode(t, target) {
+			for off := 0; off < len(body); n++ {
+				in, err := Decode(arch, body[off:])
+				if err != nil {
+					if strings.Trim(string(body[off:]), "\x00") != "" { // padding inside the symbol
+						t.Errorf("%s: %s+%#x: %v", target, name, off, err)
+					}
+					break
 				}
-				body := code[s.Value-text.Addr:][:s.Size]
-				for off := 0; off < len(body); total++ {
+				off += int(in.Size)
+			}
+		}
+		if n < 1000 {
+			t.Errorf("%s: only %d instructions", target, n)
+		}
+	}
+}
+
+func BenchmarkDecodeKernels(b *testing.B) {
+	for _, target := range []string{"gfx90a", "gfx942", "gfx1100", "gfx1201"} {
+		b.Run(target, func(b *testing.B) {
+			arch, _ := ArchOf(target)
+			var code []byte
+			n := 0
+			for _, body := range kernelCode(b, target) {
+				for off := 0; off < len(body); n++ {
 					in, err := Decode(arch, body[off:])
 					if err != nil {
-						if strings.Trim(string(body[off:]), "\x00") == "" {
-							break // padding inside the symbol
-						}
-						t.Errorf("%s: %s+%#x: %v", filepath.Base(name), s.Name, off, err)
 						break
+					}
+					code = append(code, body[off:off+int(in.Size)]...)
+					off += int(in.Size)
+				}
+			}
+			b.SetBytes(int64(len(code)))
+			b.ReportAllocs()
+			for b.Loop() {
+				for off := 0; off < len(code); {
+					in, err := Decode(arch, code[off:])
+					if err != nil {
+						b.Fatal(err)
 					}
 					off += int(in.Size)
 				}
 			}
-			f.Close()
-		}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n)/float64(b.N), "ns/inst")
+		})
 	}
-	t.Logf("%d instructions", total)
 }

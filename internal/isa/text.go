@@ -200,13 +200,25 @@ func (p *printer) literal(v uint32, bits int, t Type, count int) {
 		bits, t = 32, TypeB32 // LLVM has 32-bit operands there
 	}
 	switch {
+	case bits == 64 && t == TypeF64: // the upper half of a double: LLVM prints what it knows by name
+		for i := range floatConst {
+			if floatConst[i][2] == uint64(v)<<32 {
+				p.str(floatText[i])
+				return
+			}
+		}
+		if v == 0 {
+			p.byte('0')
+			return
+		}
+		small = false
 	case bits == 64:
-		small = t != TypeF64 && v <= 64 || t == TypeF64 && v == 0
+		small = v <= 64
 	case bits == 16 && t == TypeBF16:
 		small = small || inlineFloat(uint64(v)<<16, 1)
 	case bits == 16 && (t == TypeFP8 || t == TypeBF8) && p.family == familyCDNA:
 		small = small || inlineFloat(uint64(v), 1)
-	case bits == 16 && t == TypeF16 && p.in.Op.Class == SALU:
+	case bits == 16 && t == TypeF16 && p.in.Op.Format == SOPC:
 		small, text = false, v&0xffff // never marked
 	case bits == 16 && (t == TypeF16 || t == TypeFP8 || t == TypeBF8): // judged by the low half
 		n := int16(v)
@@ -264,8 +276,9 @@ func (p *printer) arg(a *Arg) {
 	case ArgScalar:
 		p.sreg(a.Reg, n)
 	case ArgConst:
-		if a.Field == FieldSrc2 && p.family != familyCDNA && a.Reg >= 240 && strings.HasPrefix(p.in.Op.Name, "v_align") {
-			p.hex(floatConst[a.Reg-240][0]) // v_alignbit, v_alignbyte: LLVM takes the shift for a 16-bit integer
+		if a.Reg >= 240 && (a.Field == FieldSrc2 && p.family != familyCDNA && strings.HasPrefix(p.in.Op.Name, "v_align") ||
+			p.in.Op.Format == SOPC && a.Type == TypeF16) {
+			p.hex(floatConst[a.Reg-240][0]) // LLVM takes the operand for a 16-bit integer
 			return
 		}
 		if p.in.Op.Class == Matrix && p.family == familyRDNA3 {
@@ -294,9 +307,9 @@ func (p *printer) arg(a *Arg) {
 
 func packed(a *Arg) int { return max(int(a.Count), 1) }
 
-// halves tells whether LLVM names the half of a 16-bit VGPR operand: on gfx11, and in few operations on gfx12.
+// halves tells whether LLVM names the half of a 16-bit VGPR operand: on gfx11, and on gfx12 where it matters.
 func (p *printer) halves(a *Arg) bool {
-	if a.Bits != 16 || p.family != familyRDNA3 && !(p.family == familyRDNA4 && p.in.movesHalf()) {
+	if a.Bits != 16 || p.family != familyRDNA3 && !(p.family == familyRDNA4 && (p.in.movesHalf() || p.in.anyHi())) {
 		return false
 	}
 	switch p.in.Op.Format {

@@ -105,14 +105,13 @@ var kindName = map[string]string{
 
 // layout is one row of formats.tsv.
 type layout struct {
-	fam, name, base    string
-	mask, value        [2]uint64
-	opLo, opWidth      int
-	fields             []string // "FieldX: {lo, width}"
-	signed             bool
-	dwords             int
-	id                 int
-	vdstScalar, isMFMA bool
+	fam, name, base string
+	mask, value     [2]uint64
+	opLo, opWidth   int
+	fields          []string // "FieldX: {lo, width}"
+	signed          bool
+	dwords          int
+	id              int
 }
 
 type gen struct {
@@ -482,14 +481,6 @@ func (g *gen) op(f family, row map[string]string) string {
 		flags = []string{"0"}
 	}
 	first, count := g.operands(row, format)
-	var archs []string
-	seen := map[string]bool{}
-	for _, t := range f.targets {
-		if slices.Contains(strings.Split(row["targets"], ","), t.name) && !seen[t.id] {
-			archs = append(archs, "1<<"+t.id)
-			seen[t.id] = true
-		}
-	}
 	return fmt.Sprintf("{%q, %s, %s, %d, %d, %d, %s, %s, %s, %s, %#x, %s}", name, strings.Join(flags, "|"),
 		row["opcode"], first, count, g.set(f, enc, firstForm), format, class(row, enc, format), regs(row, "reads"), regs(row, "writes"), mods(row), g.traceOf(f, row))
 }
