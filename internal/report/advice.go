@@ -73,9 +73,9 @@ var rules = []Rule{
 		scalarLoop,
 	},
 	{
-		"dependent-load", "loads that are waited for at once, in a loop (pointer chasing)",
-		"A load in a loop is waited for within the next few instructions, every time: each turn pays the memory's whole latency. Work on several chains at once, " +
-			"prefetch, or change the data structure so that addresses are known earlier.",
+		"dependent-load", "loads that are waited for at once, in a loop",
+		"A load in a loop is waited for within the next few instructions, every time: each turn pays the memory's whole latency. Load for the next turn " +
+			"before working on this one. Where the next address comes from the data (pointer chasing), work on several chains at once or change the data structure.",
 		dependentLoad,
 	},
 	{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/rigprof/rigprof/internal/analysis"
 	"github.com/rigprof/rigprof/internal/capture"
@@ -55,7 +56,7 @@ func (p *Place) Line() string {
 // Func is the innermost inlined function.
 func (p *Place) Func() string {
 	if len(p.Frames) > 0 && p.Frames[0].Func != "" {
-		return codeobj.Demangle(p.Frames[0].Func)
+		return p.Frames[0].Func
 	}
 	return p.Kernel
 }
@@ -79,7 +80,7 @@ func (h *Hot) Place(w analysis.Where) *Place {
 			}
 		}
 		for _, f := range o.Line(w.PC) {
-			p.Frames = append(p.Frames, SourceLine{f.Func, f.File, f.Line})
+			p.Frames = append(p.Frames, SourceLine{functionName(f.Func), f.File, f.Line})
 		}
 		if in, err := isa.Decode(h.arch, o.Bytes(w.PC)); err == nil {
 			p.Text = string(isa.AppendText(nil, h.arch, wave, w.PC, &in))
@@ -90,6 +91,11 @@ func (h *Hot) Place(w analysis.Where) *Place {
 	}
 	h.places[w] = p
 	return p
+}
+
+// functionName is a function as its source spells it. Clang 21 and later inline an OpenCL kernel's body into it under a name of their own.
+func functionName(s string) string {
+	return codeobj.Demangle(strings.TrimPrefix(s, "__clang_ocl_kern_imp_"))
 }
 
 // functions are an object's, kept.

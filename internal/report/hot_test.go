@@ -2,10 +2,12 @@ package report
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -168,6 +170,21 @@ func TestHotspots(t *testing.T) {
 	}
 }
 
+// A wave that ends long after its last instruction waits for its stores.
+func TestStoreDrain(t *testing.T) {
+	end := analysis.Site{Where: analysis.Where{PC: 0x19b8}, Class: isa.End}
+	h := hotOfTest(t)
+	waves := []analysis.Wave{{Stop: 3000, Insts: []analysis.Inst{{Time: 0, Dur: 500}, {Time: 500, Stall: 2500, Dur: 2500, Site: 1}}}}
+	h = newHot(h.Device, h.family, "gfx1100", waves, []analysis.Site{{Where: analysis.Where{PC: 0x1900}}, end}, h.Objects, nil, newQuality())
+	found := false
+	for _, a := range h.Advise() {
+		found = found || a.Rule == "store-drain" && a.Cycles == 2500 && a.Insn == "s_endpgm"
+	}
+	if !found {
+		t.Errorf("%+v", h.Advise())
+	}
+}
+
 // A run of every rule's page of explanation: a rule without numbers in it has no threshold.
 func TestRules(t *testing.T) {
 	for _, r := range Rules() {
@@ -273,6 +290,55 @@ func TestCaptures(t *testing.T) {
 			}
 			if h.Profile.Total.Hits == 0 || lost*100 > h.Profile.Total.Hits {
 				t.Errorf("%d of %d instructions have no place", lost, h.Profile.Total.Hits)
+			}
+		})
+	}
+}
+
+// Waves' lives, the number of instructions and their stalls are what AMD's decoder found.
+func TestAgainstAMD(t *testing.T) {
+	for _, name := range []string{"gfx1100/gemm3k", "gfx1200/gemm3k", "gfx1200/gemmbig"} {
+		t.Run(name, func(t *testing.T) {
+			h := captureHot(t, name)
+			var golden struct {
+				Streams []struct {
+					Dispatch  int
+					InstWaves []struct {
+						Begin, End int64
+						Insts      [][5]*int64 // time, duration, stall, category, pc offset
+					} `json:"inst_waves"`
+				}
+			}
+			dir := sharedtest.Path(t, "captures", name)
+			b, err := os.ReadFile(filepath.Join(dir, "golden_amd.json"))
+			if err != nil {
+				f, err := os.Open(filepath.Join(dir, "golden_amd.json.gz"))
+				must2(t, err)
+				z, err := gzip.NewReader(f)
+				must2(t, err)
+				b, err = io.ReadAll(z)
+				must2(t, err)
+			}
+			must2(t, json.Unmarshal(b, &golden))
+			var lives, hits, stall int64
+			for _, s := range golden.Streams {
+				for _, w := range s.InstWaves {
+					lives += w.End - w.Begin
+					for _, in := range w.Insts {
+						hits++
+						stall += *in[2]
+					}
+				}
+			}
+			var got int64
+			for i := range h.Profile.Insts {
+				if c := &h.Profile.Insts[i]; c.Class != isa.End { // its stall is ours to define
+					got += c.Stall
+				}
+			}
+			// Where records of a wave overlap, our window of the later one begins at the earlier one's end: at most one stalled cycle in a thousand.
+			if p := h.Profile.Total; p.Cycles() != lives || p.Hits != hits || got > stall || (stall-got)*1000 > stall {
+				t.Errorf("%d cycles, %d instructions, %d stalled; AMD's decoder has %d, %d, %d", p.Cycles(), p.Hits, got, lives, hits, stall)
 			}
 		})
 	}
