@@ -17,7 +17,7 @@
 // address is all that is kept; of accesses that scatter, the log tells the lowest address and the number of lines, so they are
 // taken as neighbours. LDS instructions take the cycles that bank conflicts make necessary.
 //
-// Simulation goes in windows of 16 cycles: each SIMD issues what it can inside the window, then the next one. Whatever one SIMD
+// Simulation goes in windows of 20 cycles: each SIMD issues what it can inside the window, then the next one. Whatever one SIMD
 // does to another (a barrier that completes, a slot that falls free) takes longer than a window, so the order in which SIMDs are
 // served decides only how they share a CU's LDS and address path inside one window. It is fixed, so results depend on
 // nothing but the input.

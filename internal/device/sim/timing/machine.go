@@ -12,7 +12,7 @@ import (
 )
 
 // window is how many cycles of one SIMD are simulated before the next one's turn. No effect of one SIMD on another is faster.
-const window = 16
+const window = 20
 
 const never = math.MaxInt64
 

@@ -1,0 +1,72 @@
+package timing
+
+import "github.com/rigprof/rigprof/internal/isa"
+
+// tell writes down the events of an instruction.
+func (s *simd) tell(w *wave, o *sop, t, ready, execAt int64, taken bool) {
+	m := s.m
+	if s.detail {
+		ev := Event{Time: t, Kind: Issue, Place: w.place, PC: o.pc, Wide: w.code.wide, Flags: m.flags, Code: o.op}
+		if taken && o.do == doBranch {
+			ev.Code = o.opTaken
+		}
+		if m.gfx9 {
+			if t > w.base+m.p.step {
+				st := ev
+				st.Kind, st.Time = Stall, w.base
+				m.events.add(st)
+			}
+		} else if t > ready && o.show != isa.TraceNone {
+			rd := ev
+			rd.Kind, rd.Time = WaveReady, ready
+			m.events.add(rd)
+		}
+		switch o.show {
+		case isa.TraceInst:
+		case isa.TraceVALU:
+			ev.Code = CodeVALU
+		case isa.TraceImm:
+			ev.Kind = Immediate
+			if o.barrierWait {
+				ev.Flags |= BarrierWait
+			}
+		default:
+			return
+		}
+		m.events.add(ev)
+		if m.gfx9 && ev.Kind == Issue {
+			typed := ev
+			typed.Kind, typed.Time = Typed, t+m.p.step
+			if o.port != portSALU {
+				typed.Time = t
+			}
+			m.events.add(typed)
+		}
+		if o.newPC {
+			np := ev
+			np.Kind, np.Time = NewPC, t+m.p.branchTaken
+			if int(w.cur) < len(w.ops) {
+				np.PC = w.ops[w.cur].pc
+			}
+			m.events.add(np)
+		}
+	}
+	if o.exec == 0 || m.gfx9 {
+		return
+	}
+	ex := Event{Time: execAt, Kind: ExecALU, Place: w.place, Code: o.execCode, Flags: m.flags}
+	memory := o.port == portVMEM || o.port == portLDS
+	if memory {
+		ex.Kind = ExecMem
+	}
+	if s.detail {
+		m.events.add(ex)
+	}
+	if memory && o.other != 0 && s.partner().detail {
+		p := w.place
+		p.SIMD = uint8(s.partner().no)
+		m.events.add(Event{Time: t, Kind: OtherSIMD, Place: p, Code: o.other, Flags: m.flags})
+		ex.Place, ex.Code = p, o.execCode+1
+		m.events.add(ex)
+	}
+}
