@@ -13,34 +13,33 @@ const (
 	modLds   = 1 << 12
 )
 
-// check refuses source codes that mean nothing, tuples that do not exist, and bits that must be zero because the
-// operation has no such operand.
+// check refuses source codes, tuples and lane controls that mean nothing.
 func (in *Inst) check() error {
-	if !in.operandsExist(in.Op, false) || in.OpY != nil && !in.operandsExist(in.OpY, true) || !in.zeroFields() {
+	if !in.operandsExist(in.Op, false) || in.OpY != nil && !in.operandsExist(in.OpY, true) || in.Form == DPP16 && !in.dppExists() {
 		return ErrOperand
 	}
 	return nil
 }
 
-// DecodeStrict is Decode that refuses all that LLVM 22's disassembler refuses: modifiers that an operation does not
-// take, and on gfx12 the upper halves of registers in short 16-bit forms, which hardware has but LLVM knows only by an
-// option.
+// DecodeStrict is Decode that refuses all that LLVM 22's disassembler refuses, though hardware may run it: bits that are
+// not zero where the operation has no such operand, modifiers that it does not take, and on gfx12 the upper halves of
+// registers in short 16-bit forms, which LLVM knows only by an option.
 func DecodeStrict(arch Arch, code []byte) (Inst, error) {
 	in, err := Decode(arch, code)
 	if err != nil {
 		return in, err
 	}
-	ok := true
+	ok := in.zeroFields()
 	switch in.Op.Format {
 	case VOP1, VOP2, VOPC:
 		if in.Op.count > 0 && (in.Form == DPP16 || in.Form == SDWA) {
-			ok = in.shortModifiersExist()
+			ok = ok && in.shortModifiersExist()
 		}
 		ok = ok && (in.Arch != RDNA4 || !in.anyHi() || in.movesHalf())
 	case VOP3, VOP3SD:
-		ok = in.modifiersExist()
+		ok = ok && in.modifiersExist()
 	case VOP3P:
-		ok = in.HasField(FieldCbsz) || in.modifiersExist()
+		ok = ok && (in.HasField(FieldCbsz) || in.modifiersExist())
 	}
 	if !ok {
 		return in, fail(&in, code, ErrOperand)
@@ -214,8 +213,6 @@ func (in *Inst) zeroFields() bool {
 			return in.Field(FieldVdst) == 0
 		case op.count == 0:
 			return in.Raw[0]&0x01ffffff == 0
-		case in.Form == DPP16:
-			return in.dppExists()
 		}
 	case VOPD:
 		return (op.count > 2 || in.Field(FieldSrcX1) == 0) && (in.OpY.count > 2 || in.Field(FieldSrcY1) == 0)
@@ -223,7 +220,6 @@ func (in *Inst) zeroFields() bool {
 		if rdna && in.Form < DPP16 && !zero(FieldSrc0) || rdna && !zero(FieldSrc1, FieldSrc2) || op.count == 0 && in.Field(FieldVdst) != 0 {
 			return false
 		}
-		return in.Form != DPP16 || in.dppExists()
 	case VOP3P:
 		if (strings.HasPrefix(op.Name, "v_dot4_f32_") || op.Class == Matrix && in.Arch == RDNA4 && !op.Has(FlagSWMMAC)) && (in.Field(FieldOpSel) != 0 || in.OpSelHi() != 7) {
 			return false
@@ -237,7 +233,7 @@ func (in *Inst) zeroFields() bool {
 			}
 			return true
 		}
-		return (in.Form != DPP16 || in.dppExists()) && (op.names(FieldSrc2) || in.Field(FieldOpSel)&4 == 0 || op.Class == Matrix && rdna)
+		return op.names(FieldSrc2) || in.Field(FieldOpSel)&4 == 0 || op.Class == Matrix && rdna
 	}
 	return true
 }
