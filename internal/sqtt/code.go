@@ -47,12 +47,15 @@ type codePage struct {
 type cachedInsn struct {
 	Insn
 	known, absent bool
+	node          *codeNode // nil where a record here is not plain
+}
 
-	// What a record does whose wave stands here, if plain: it belongs to the instruction skip bytes on, the wave goes on
-	// step bytes from here, or taken bytes where a branch is taken.
-	plain      bool
-	skip, step uint8
-	taken      int32
+// codeNode is where a wave may stand whose next record needs no thought: it belongs to one instruction, behind none or some
+// that send nothing, and the wave goes on at one of two addresses.
+type codeNode struct {
+	start, pc     uint64    // where the wave stands; the record's address
+	after, target uint64    // where it goes on; a branch that is taken
+	next, taken   *codeNode // the nodes there; nil: not looked up, or none
 }
 
 var noPage = codePage{base: 1 << 63} // of no address
@@ -91,17 +94,24 @@ func (c *codeCache) at(page **codePage, pc uint64) *cachedInsn {
 	return in
 }
 
-// resolve finds what a record does from an address on, through up to 200 bytes of instructions that send nothing.
+// resolve makes an address's node, through up to 200 bytes of instructions that send nothing.
 func (c *codeCache) resolve(in *cachedInsn, pc uint64) {
-	at := in.Insn
-	skip := uint8(0)
+	at, skip := in.Insn, uint64(0)
 	for !in.absent && at.Size > 0 && at.Step == StepSkip && skip < 200 {
-		skip += at.Size
-		at, _ = c.code.At(pc + uint64(skip))
+		skip += uint64(at.Size)
+		at, _ = c.code.At(pc + skip)
 	}
 	if in.absent || at.Size == 0 || at.Step != StepRecord || at.Again {
 		return
 	}
-	in.plain, in.skip, in.step = true, skip, skip+at.Size
-	in.taken = int32(in.step) + at.Offset
+	after := pc + skip + uint64(at.Size)
+	in.node = &codeNode{start: pc, pc: pc + skip, after: after, target: after + uint64(int64(at.Offset))}
+}
+
+// node is the node of an address, or nil.
+func (c *codeCache) node(page **codePage, pc uint64) *codeNode {
+	if in := c.at(page, pc); in != nil {
+		return in.node
+	}
+	return nil
 }

@@ -252,16 +252,17 @@ func (d *WaveDecoder) fast(s *scanBuffers, buf []byte, final bool) bool {
 
 // start begins a wave by a WAVE_START.
 func (d *WaveDecoder) start(p *Packet) {
-	l := &d.live[d.startKey(uint32(p.Raw))%numSlots]
+	k := d.startKey(uint32(p.Raw)) % numSlots
+	l := &d.live[k]
 	if l.run == d.runs {
 		d.dropStart(l)
 	}
 	*l = liveWave{start: p.Time, off: p.Off, run: d.runs, raw: uint32(p.Raw)}
 	d.open++
 	if d.walk != nil {
-		w := d.waveOf(d.startKey(uint32(p.Raw)), l.raw)
-		w.Start = p.Time
-		if i, ok := d.walk.slotOf(&w, d.family); ok {
+		if i, ok := d.walk.slotOf(k, d.bits, d.family); ok {
+			w := d.waveOf(k, l.raw)
+			w.Start = p.Time
 			d.walk.start(i, w)
 		}
 	}
@@ -303,9 +304,8 @@ func (d *WaveDecoder) roomFor(n int) (waves []Wave, have int) {
 func (d *WaveDecoder) stop(p *Packet) {
 	k := d.endKey(uint32(p.Raw)) % numSlots
 	l := &d.live[k]
-	w := d.waveOf(k, l.raw)
 	if d.walk != nil {
-		if i, ok := d.walk.slotOf(&w, d.family); ok {
+		if i, ok := d.walk.slotOf(k, d.bits, d.family); ok {
 			d.walk.stop(i, p.Time)
 		}
 	}
@@ -315,6 +315,7 @@ func (d *WaveDecoder) stop(p *Packet) {
 	}
 	l.run = 0
 	d.open--
+	w := d.waveOf(k, l.raw)
 	w.Start, w.Stop = l.start, p.Time
 	d.res.Waves = append(d.res.Waves, w)
 }

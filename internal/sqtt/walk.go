@@ -86,14 +86,14 @@ type tracedWave struct {
 	insts []Inst
 
 	startPC uint64
-	pc      uint64 // of the next record; 0: not known
+	at      *codeNode // where the next record belongs, unless nil
+	pc      uint64    // then, where the wave stands; 0: not known
 	page    *codePage
 	waiting bool     // records from waitFrom on have no address until a token brings one
 	from    int      // the first of them
 	pcs     []uint64 // addresses that came before they were needed
 	again   bool     // the instruction at pc sent its first record of two
 	lost    int64    // walk.lost when the address was last certain
-	odd     bool     // one of waiting, again or a loss: place looks closer
 
 	standby bool // in the trap handler
 	deaf    bool // standby or ended: records are not the wave's
@@ -203,25 +203,35 @@ func (k *walk) finish() {
 	}
 }
 
-// add appends a record, its address not set.
-func (t *tracedWave) add() *Inst {
+// add appends a record, its fields not set.
+func (k *walk) add(t *tracedWave) *Inst {
 	n := len(t.insts)
-	if n == cap(t.insts) {
-		t.insts = slices.Grow(t.insts, 1024)
+	if n == cap(t.insts) || n >= maxRecords {
+		k.grow(t)
+		n = len(t.insts)
 	}
 	t.insts = t.insts[:n+1]
 	return &t.insts[n]
 }
 
+// grow makes room for a record.
+func (k *walk) grow(t *tracedWave) {
+	k.part(t)
+	if n := len(t.insts); n == cap(t.insts) {
+		grown := make([]Inst, n, max(512, 2*n))
+		copy(grown, t.insts)
+		t.insts = grown
+	}
+}
+
 // placeNew gives the newest record its place.
 func (k *walk) placeNew(t *tracedWave) {
 	k.place(t, len(t.insts)-1)
-	k.part(t)
 }
 
 // part gives a long wave's records but the newest, also where addresses or types that they wait for did not come.
 func (k *walk) part(t *tracedWave) {
-	if len(t.insts) <= maxRecords {
+	if len(t.insts) < maxRecords {
 		return
 	}
 	if t.waiting {
@@ -246,30 +256,48 @@ func (k *walk) issue(t *tracedWave, c Category, clocks uint32, newPC bool, now C
 		time, stall = t.since, uint32(min(now-t.since, maxDur-255))
 	}
 	t.state, t.since, t.end = waveExec, now, now+Cycles(clocks)
-	in := t.add()
+	in := k.add(t)
 	in.Time, in.Stall, in.Dur, in.Category, in.newPC = time, stall, clocks+stall, c, newPC
 	k.locate(t, in)
 }
 
 // locate gives the newest record its place: as place does, but quickly where nothing is unusual.
 func (k *walk) locate(t *tracedWave, in *Inst) {
-	at := t.pc - t.page.base
-	if at >= 1<<pageShift || t.odd || in.newPC || len(t.insts) > maxRecords {
+	s := t.at
+	if s == nil || in.newPC {
 		in.PC = 0
 		k.placeNew(t)
 		return
 	}
-	s := &t.page.insns[at>>2]
-	if !s.plain {
-		in.PC = 0
-		k.placeNew(t)
-		return
-	}
-	in.PC = t.pc + uint64(s.skip)
+	in.PC = s.pc
+	next := s.next
 	if in.Category == CategoryJump {
-		t.pc += uint64(int64(s.taken))
+		next = s.taken
+	}
+	t.at = next
+	if next == nil {
+		k.link(t, s, in.Category == CategoryJump)
+	}
+}
+
+// link looks up where a wave goes on from a node.
+func (k *walk) link(t *tracedWave, s *codeNode, taken bool) {
+	t.pc = s.after
+	if taken {
+		t.pc = s.target
+	}
+	t.at = k.cache.node(&t.page, t.pc)
+	if taken {
+		s.taken = t.at
 	} else {
-		t.pc += uint64(s.step)
+		s.next = t.at
+	}
+}
+
+// unlink leaves the nodes: t.pc alone says where the wave stands.
+func (t *tracedWave) unlink() {
+	if t.at != nil {
+		t.pc, t.at = t.at.start, nil
 	}
 }
 
@@ -284,7 +312,7 @@ func (k *walk) immediate(t *tracedWave, now Cycles) {
 	}
 	stall := uint32(min(now-time, maxDur-1))
 	t.state, t.since, t.end = waveExec, now+1, now+1
-	in := t.add()
+	in := k.add(t)
 	in.Time, in.Stall, in.Dur, in.Category, in.newPC = time, stall, stall+1, CategoryImmed, false
 	k.locate(t, in)
 }
@@ -313,6 +341,7 @@ func (k *walk) ready(t *tracedWave, now Cycles, gfx12 bool) {
 
 // newPC takes the address that a wave goes on at.
 func (k *walk) newPC(t *tracedWave, pc uint64) {
+	t.unlink()
 	defer k.settle(t)
 	if !t.waiting {
 		if t.pc == 0 {
@@ -339,6 +368,7 @@ func (k *walk) place(t *tracedWave, i int) (added int) {
 	if t.waiting || k.cache.code == nil {
 		return 0
 	}
+	t.unlink()
 	defer k.settle(t)
 	in := &t.insts[i]
 	var at *cachedInsn
@@ -394,9 +424,12 @@ func (k *walk) place(t *tracedWave, i int) (added int) {
 	return added
 }
 
-// settle brings odd and deaf up to date.
+// settle finds the node of where a wave stands, unless place has to look closer, and brings deaf up to date.
 func (k *walk) settle(t *tracedWave) {
-	t.odd = t.waiting || t.again || t.lost != k.lost || k.cache.code == nil
+	t.unlink()
+	if t.pc != 0 && !t.waiting && !t.again && t.lost == k.lost && k.cache.code != nil {
+		t.at = k.cache.node(&t.page, t.pc)
+	}
 	t.deaf = t.standby || t.ended
 }
 
@@ -444,12 +477,13 @@ func accepts(at *cachedInsn, c Category) bool {
 	return false
 }
 
-// slotOf is where the walk keeps a wave; false where its instructions are not traced.
-func (k *walk) slotOf(w *Wave, f gpu.Family) (uint32, bool) {
-	if f == gpu.GFX9 {
-		return uint32(w.SIMD)<<4 | uint32(w.Slot), uint32(w.CU) == k.cu
+// slotOf is where the walk keeps the wave of a slot; false where its instructions are not traced.
+func (k *walk) slotOf(key slotKey, bits *waveBits, f gpu.Family) (uint32, bool) {
+	u := uint32(key)
+	if f == gpu.GFX9 { // cu 0..3, slot 4..7, simd 8..9
+		return u>>8<<4 | u>>4&15, u&15 == k.cu
 	}
-	return uint32(w.Slot), k.traces(w, f)
+	return u >> bits.slot, u&(1<<bits.slot-1) == uint32(k.dsa)|uint32(k.dsimd)<<1|uint32(k.dwgp)<<3
 }
 
 // any takes a token of any kind.
@@ -461,7 +495,7 @@ func (k *walk) any(p *Packet) {
 		k.lost++
 		for _, t := range k.slots {
 			if t != nil {
-				t.odd = true
+				t.unlink()
 			}
 		}
 	case p.Family == gpu.GFX9:

@@ -29,12 +29,10 @@ func (k *walk) token9(kind Kind, w uint64, now Cycles) {
 					t.gfx9.stalls = append(t.gfx9.stalls, now)
 				}
 			case 2:
-				t.gfx9.open = append(t.gfx9.open, t.first+len(t.insts))
-				t.insts = append(t.insts, Inst{Time: now, Dur: 4})
-				k.part(t)
+				*k.add(t) = Inst{Time: now, Dur: 4}
+				t.gfx9.open = append(t.gfx9.open, t.first+len(t.insts)-1)
 			case 3:
 				k.immediate9(t, now)
-				k.part(t)
 			}
 		}
 	case KindInst:
@@ -59,7 +57,7 @@ func (k *walk) immediate9(t *tracedWave, now Cycles) {
 		time = min(now, t.insts[n-1].end())
 	}
 	dur := 4 + uint32(min(now-time, maxDur-4))
-	t.insts = append(t.insts, Inst{Time: time, Stall: dur, Dur: dur, Category: CategoryImmed})
+	*k.add(t) = Inst{Time: time, Stall: dur, Dur: dur, Category: CategoryImmed}
 	k.place9(t)
 }
 

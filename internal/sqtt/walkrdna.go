@@ -100,11 +100,6 @@ func (k *walk) header(w uint64) {
 	k.noBarrierWait = headerFamily(w) == gpu.GFX12 && w>>59&1 != 0
 }
 
-// traces says whether a wave runs on the traced SIMD.
-func (k *walk) traces(w *Wave, f gpu.Family) bool {
-	return w.SIMD == k.dsimd && w.Unit(f) == int(k.dwgp) && w.Array(f) == int(k.dsa)
-}
-
 // inst takes an INST of a wave.
 func (k *walk) inst(slot, op uint32, ops *[256]opInfo, now Cycles) {
 	c, clocks := ops[op&255].category, uint32(ops[op&255].clocks)
@@ -141,6 +136,7 @@ func (k *walk) special(slot uint32, c Category, now Cycles) {
 	case categoryRFE:
 		if t.standby {
 			t.standby = false
+			t.unlink()
 			k.jump(t, len(t.insts)-1)
 			k.settle(t)
 		}
@@ -197,6 +193,26 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 			case KindImmediate, KindWaveReady:
 				k.token(l.kind, gfx12, w, 0, now)
 				continue
+			case KindWaveStart, KindWaveEnd:
+				p.Family, p.Kind, p.Time, p.Off, p.Raw = family, l.kind, now, (d.base+int64(at))*8+int64(nibble)*4, w
+				if l.kind == KindWaveStart {
+					d.start(&p)
+				} else {
+					d.stop(&p)
+				}
+				continue
+			case KindTimestamp:
+				if gfx12 {
+					w = win.load64(nibble) | uint64(win[int(nibble>>1)+8])<<60*uint64(nibble&1)
+				}
+				if rt, lost, value := timestamp(family, w); !lost {
+					if rt {
+						d.res.Markers = append(d.res.Markers, Marker{now, value})
+					} else {
+						origin += Cycles(value)
+					}
+					continue
+				}
 			case KindReg:
 				i := int(nibble >> 1)
 				w = binary.LittleEndian.Uint64(win[i:i+8])>>(nibble&1*4) | uint64(win[i+8])<<60*uint64(nibble&1)
