@@ -93,7 +93,7 @@ type MemRef struct {
 	Addr      uint64 // lowest byte touched; an LDS offset for SpaceLDS, a lane offset for SpaceScratch
 	Bytes     uint32 // that all lanes moved
 	Lines     uint16 // distinct 128-byte lines
-	LDSCycles uint16 // passes that bank conflicts make necessary, 1 without
+	LDSCycles uint16 // passes of the LDS, as many as groups of lanes without bank conflicts
 	Lanes     uint8  // active
 	Space     Space
 	Write     bool

@@ -296,6 +296,9 @@ func (w *wave) runMatrixBlocks(u *uop, m *matrix, dot func(acc float64, a, b []f
 	w.gather(u, m, ops, false)
 	// All of C is read before D is written.
 	words := int(x.bits+31) / 32
+	if m.layout != layoutMFMA {
+		words = max(words*32/m.w, 1) // stated for waves of 32
+	}
 	out := make([]vreg, words)
 	var konst float64
 	cv := w.v[u.c.reg:]

@@ -3,6 +3,8 @@ package shader
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/rigprof/rigprof/internal/isa"
 )
 
 // window remembers the mappings that a worker touched last.
@@ -220,11 +222,15 @@ func (w *wave) refLDS(m *memOp, bytes int, mask uint64) {
 		}
 	}
 	group := max(32/words, 8)
+	if w.arch == isa.CDNA4 && words >= 4 && !m.write {
+		group = 16 // reads twice as wide as CDNA3's, as the gfx950 gemm capture's SQ_LDS_IDX_ACTIVE shows
+	}
 	cycles := 0
 	low := ^uint64(0)
 	for first := 0; first < w.n; first += group {
 		part := mask >> first & (1<<group - 1)
 		if part == 0 {
+			cycles++ // takes its turn all the same: one lane's ds_load_b128 is active for 4 cycles in the gemm captures
 			continue
 		}
 		cycles += w.bankPasses(first, part, words, &low)

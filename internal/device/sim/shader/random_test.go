@@ -1,0 +1,129 @@
+package shader
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rigprof/rigprof/internal/isa"
+	"github.com/rigprof/rigprof/internal/sharedtest"
+)
+
+// TestEveryEncoding executes each encoding that LLVM accepts once, on a wave with random registers: no panic, and
+// what is not supported says so. It counts what is not.
+func TestEveryEncoding(t *testing.T) {
+	for _, target := range []string{"gfx942", "gfx950", "gfx1100", "gfx1151", "gfx1201"} {
+		t.Run(target, func(t *testing.T) {
+			f, err := os.Open(sharedtest.Path(t, "isa", "enc_"+target+".tsv.gz"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			zr, err := gzip.NewReader(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			arch, _ := isa.ArchOf(target)
+			r := rand.New(rand.NewPCG(9, 10))
+			missing := map[string]bool{}
+			sc := bufio.NewScanner(zr)
+			ran := 0
+			for sc.Scan() {
+				words, text, ok := strings.Cut(sc.Text(), "\t")
+				if !ok || strings.HasPrefix(words, "#") {
+					continue
+				}
+				var code []byte
+				for w := range strings.FieldsSeq(words) {
+					b, err := hex.DecodeString(w)
+					if err != nil {
+						t.Fatal(err)
+					}
+					code = binary.LittleEndian.AppendUint32(code, binary.BigEndian.Uint32(b))
+				}
+				if testing.Short() && ran%20 != 0 {
+					ran++
+					continue
+				}
+				ran++
+				func() {
+					defer func() {
+						if p := recover(); p != nil {
+							t.Errorf("%s: panic: %v", sc.Text(), p)
+						}
+					}()
+					if f := execute(arch, code, r); f != nil && f.Err == ErrUnsupported {
+						_, name, _ := strings.Cut(text, "\t")
+						name, _, _ = strings.Cut(name, " ")
+						missing[name] = true
+					}
+				}()
+			}
+			var names []string
+			for n := range missing {
+				if leftOut(n) {
+					continue
+				}
+				names = append(names, n)
+			}
+			t.Logf("%d encodings; not supported: %s", ran, strings.Join(names, " "))
+		})
+	}
+}
+
+// leftOut tells whether an operation is left out on purpose.
+func leftOut(name string) bool {
+	for _, p := range []string{"image_", "exp", "ds_bvh", "ds_gws", "ds_ordered", "lds_", "ds_param", "ds_direct", "tbuffer_", "s_rfe", "s_setkill"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return strings.Contains(name, "_format_")
+}
+
+var (
+	randomRegs []vreg
+	randomPool sync.Pool
+)
+
+// execute runs one instruction on a wave whose registers are random.
+func execute(arch isa.Arch, code []byte, r *rand.Rand) *Fault {
+	mem := &flatMem{code, make([]byte, 4096)}
+	k := testKernel(1, 64)
+	k.Arch, k.Wave32, k.Budget, k.LDSBytes, k.ScratchBytes = arch, !arch.CDNA() && r.IntN(2) == 0, 100, 4096, 64
+	m := NewMachine(mem)
+	if g := randomPool.Get(); g != nil {
+		m.pool.Put(g)
+	}
+	run := &Run{m: m, k: k, prog: m.program(k), ctx: testContext}
+	g := newGroup(run, 0, newWindow(mem))
+	defer func() { randomPool.Put(g) }()
+	w := g.waves[0]
+	if randomRegs == nil {
+		randomRegs = make([]vreg, 2*accBase+64)
+		for i := range randomRegs {
+			for l := range randomRegs[i] {
+				randomRegs[i][l] = pattern(r)
+			}
+		}
+	}
+	copy(w.v, randomRegs)
+	for i := range 106 {
+		w.s[i] = pattern(r)
+	}
+	if r.IntN(2) == 0 {
+		w.setExec(r.Uint64())
+	}
+	w.setMode(r.Uint32())
+	w.fuel = 100
+	u := &w.code[w.ip]
+	w.ip++
+	u.run(w, u)
+	return w.fault
+}
