@@ -18,6 +18,7 @@ type decodeOptions struct {
 	Header string
 	Strict bool
 	Files  []string
+	Code   []string
 }
 
 func newDecodeCmd(e *env) *cobra.Command {
@@ -27,8 +28,10 @@ func newDecodeCmd(e *env) *cobra.Command {
 		Short: "Decode thread trace files of any AMD tool: waves, tokens, clock",
 		Long: `Decode thread trace files: the bytes that shader engines wrote, one file an engine.
 
-RDNA streams say by themselves which format they have; for gfx9 name the --target.`,
+RDNA streams say by themselves which format they have; for gfx9 name the --target. With --code the instructions that traced waves
+executed are shown too, in table, csv (one row an instruction) and json ("inst_waves": rows of time, stall, cycles, category, address).`,
 		Example: `  rigprof decode --target gfx1100 se0.sqtt se1.sqtt
+  rigprof decode --code gemm.hsaco@0x7f0000000000 --format csv -o instructions.csv se0.sqtt
   rigprof decode --target gfx942 --format packets -o tokens.txt se0.sqtt`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,6 +46,7 @@ RDNA streams say by themselves which format they have; for gfx9 name the --targe
 	o.flags(cmd, "packets")
 	cmd.Flags().StringVar(&o.Target, "target", "", "`target` that wrote the traces, gfx1100 or just gfx11 (default: what the streams say)")
 	cmd.Flags().StringVar(&o.Header, "gfx9-header", "auto", "whether a gfx9 file starts with a tool's 8-byte header: auto, yes or no")
+	cmd.Flags().StringArrayVar(&o.Code, "code", nil, "code object that ran and its load address, `FILE[@BASE]`: shows the traced waves' instructions")
 	cmd.Flags().BoolVar(&o.Strict, "strict", false, "exit with 3 where the data is not whole")
 	return cmd
 }
@@ -94,6 +98,15 @@ func runDecode(e *env, o decodeOptions) error {
 		})
 	}
 	d := report.Decode(files)
+	if len(o.Code) > 0 {
+		code, err := readCodes(o.Code)
+		if err != nil {
+			return err
+		}
+		if err := d.WithCode(o.Target, files, code); err != nil {
+			return err
+		}
+	}
 	if err := e.render(d, &o.renderOptions); err != nil {
 		return err
 	}

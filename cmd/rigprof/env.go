@@ -151,26 +151,32 @@ func (e *env) readSettings(cmd *cobra.Command) error {
 	return nil
 }
 
-// output calls write with the file that -o names, or with Out. A file appears whole or not at all.
+// output calls write with the file that -o names, or with Out. A file appears whole or not at all; what is no
+// regular file (a device, a pipe) is written to as it stands.
 func (e *env) output(path string, write func(w io.Writer) error) error {
 	if path == "" || path == "-" {
-		bw := bufio.NewWriterSize(e.Out, 1<<16)
-		err := write(bw)
-		if ferr := bw.Flush(); err == nil {
-			err = ferr
+		return buffered(e.Out, write)
+	}
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("write: %w", err)
+		}
+		err = buffered(f, write)
+		if cerr := f.Close(); err == nil {
+			err = cerr
 		}
 		return err
+	}
+	if dst, err := filepath.EvalSymlinks(path); err == nil {
+		path = dst // the file changes, the link stays
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // fails once renamed, as it should
-	bw := bufio.NewWriterSize(f, 1<<16)
-	err = write(bw)
-	if ferr := bw.Flush(); err == nil {
-		err = ferr
-	}
+	err = buffered(f, write)
 	if cerr := f.Chmod(0o644); err == nil {
 		err = cerr
 	}
@@ -185,4 +191,13 @@ func (e *env) output(path string, write func(w io.Writer) error) error {
 	}
 	e.notef("wrote %s", path)
 	return nil
+}
+
+func buffered(w io.Writer, write func(w io.Writer) error) error {
+	bw := bufio.NewWriterSize(w, 1<<16)
+	err := write(bw)
+	if ferr := bw.Flush(); err == nil {
+		err = ferr
+	}
+	return err
 }

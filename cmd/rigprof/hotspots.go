@@ -19,7 +19,6 @@ import (
 // hotOptions say which instruction traces to read: a capture, or trace files with their code.
 type hotOptions struct {
 	decodeOptions
-	Code []string
 }
 
 const hotHelp = `
@@ -47,13 +46,9 @@ func (o *hotOptions) load(e *env, args []string) (*report.Hot, error) {
 		}
 		return h, nil
 	}
-	var code []report.CodeFile
-	for _, s := range o.Code {
-		f, err := readCode(s)
-		if err != nil {
-			return nil, err
-		}
-		code = append(code, f)
+	code, err := readCodes(o.Code)
+	if err != nil {
+		return nil, err
 	}
 	var files []report.StreamFile
 	for _, name := range args {
@@ -75,6 +70,18 @@ func isCapture(path string) bool {
 	var b [16]byte
 	n, _ := io.ReadFull(f, b[:])
 	return capture.IsCapture(b[:n])
+}
+
+func readCodes(list []string) ([]report.CodeFile, error) {
+	var code []report.CodeFile
+	for _, s := range list {
+		f, err := readCode(s)
+		if err != nil {
+			return nil, err
+		}
+		code = append(code, f)
+	}
+	return code, nil
 }
 
 // readCode reads FILE[@BASE].

@@ -26,6 +26,8 @@ type Decoded struct {
 	Schema  string   `json:"schema"`
 	Streams []Stream `json:"streams"`
 	Quality Quality  `json:"quality"`
+
+	code *decodedCode // nil: no code object was given
 }
 
 // Stream is one file's waves. Times are shader cycles from its start.
@@ -38,6 +40,8 @@ type Stream struct {
 	Waves    []Wave     `json:"waves"`
 	Realtime [][2]int64 `json:"realtime"`
 	Losses   Losses     `json:"losses"`
+
+	InstWaves []InstWave `json:"inst_waves,omitempty"` // with code: the traced waves' instructions
 
 	family gpu.Family
 }
@@ -107,7 +111,7 @@ func Decode(files []StreamFile) *Decoded {
 		f := &files[i]
 		results[i] = sqtt.DecodeWavesWith(f.Family, f.Header, f.Bytes)
 		d.Streams[i] = streamOf(f.Name, results[i])
-		d.Streams[i].Packets = countPackets(f.Family, f.Header, f.Bytes)
+		d.Streams[i].Packets = sqtt.CountPackets(f.Family, f.Header, f.Bytes)
 	})
 	q := &d.Quality
 	var notes grouped
@@ -137,15 +141,6 @@ func Decode(files []StreamFile) *Decoded {
 	return d
 }
 
-// countPackets is the number of whole tokens, NOPs included.
-func countPackets(f gpu.Family, h sqtt.Header, b []byte) int64 {
-	var n int64
-	for range sqtt.PacketsWith(f, h, b) {
-		n++
-	}
-	return n
-}
-
 func streamOf(name string, r *sqtt.Result) Stream {
 	s := Stream{
 		File: name, Family: r.Family.String(), Bytes: r.Bytes, Cycles: int64(r.End),
@@ -168,9 +163,13 @@ func streamOf(name string, r *sqtt.Result) Stream {
 func wavesOf(waves []sqtt.Wave) []Wave {
 	list := make([]Wave, len(waves))
 	for i, w := range waves {
-		list[i] = Wave{int(w.CU), int(w.SIMD), int(w.Slot), int64(w.Start), int64(w.Stop), int(w.Lanes)}
+		list[i] = waveOf(w)
 	}
 	return list
+}
+
+func waveOf(w sqtt.Wave) Wave {
+	return Wave{int(w.CU), int(w.SIMD), int(w.Slot), int64(w.Start), int64(w.Stop), int(w.Lanes)}
 }
 
 // unitName is what CU numbers count in a family.
@@ -200,6 +199,9 @@ func (d *Decoded) Tables(limit int) []Table {
 		}
 	}
 	leftOut(&waves, total, "waves", "--limit")
+	if d.code != nil {
+		return []Table{streams, waves, d.instructions(limit), d.Quality.table()}
+	}
 	return []Table{streams, waves, d.Quality.table()}
 }
 
@@ -232,8 +234,12 @@ func (l *Losses) brief() string {
 	return s
 }
 
-// CSV is one row a wave.
+// CSV is one row a wave; with code, one row an executed instruction.
 func (d *Decoded) CSV() *Table {
+	if d.code != nil {
+		t := d.instructions(0)
+		return &t
+	}
 	t := &Table{Columns: []Column{Text("file"), Text("family"), Number("cu"), Number("simd"), Number("slot"), Number("start"), Number("stop"), Number("lanes")}}
 	for i := range d.Streams {
 		s := &d.Streams[i]

@@ -94,16 +94,9 @@ type CodeFile struct {
 // HotFiles loads the instructions of trace files; each file counts as an engine of its own.
 func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, error) {
 	d := Decode(files)
-	var code []loadedCode
-	for _, f := range codeFiles {
-		o, err := codeobj.Choose(f.Data, target, "")
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name, err)
-		}
-		if target == "" {
-			target = o.Target.Processor
-		}
-		code = append(code, load(o, f.Base))
+	target, code, err := openCode(target, codeFiles)
+	if err != nil {
+		return nil, err
 	}
 	var streams []hotStream
 	var kernels []string
@@ -125,6 +118,35 @@ func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, er
 		}
 	}
 	return h, nil
+}
+
+// openCode opens code objects for a target, by default that of the first.
+func openCode(target string, files []CodeFile) (string, []loadedCode, error) {
+	var code []loadedCode
+	for _, f := range files {
+		o, err := codeobj.Choose(f.Data, target, "")
+		if err != nil {
+			return target, nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		if target == "" {
+			target = o.Target.Processor
+		}
+		code = append(code, load(o, f.Base))
+	}
+	return target, code, nil
+}
+
+// programOf is the code that the walk follows.
+func programOf(arch isa.Arch, code []loadedCode) *sqtt.Program {
+	prog := sqtt.NewProgram(arch)
+	for i := range code {
+		if o := code[i].object; o != nil {
+			lo, hi := o.Text()
+			b := o.Bytes(lo)
+			prog.Add(code[i].lo, b[:min(uint64(len(b)), hi-lo)])
+		}
+	}
+	return prog
 }
 
 func load(o *codeobj.Object, base uint64) loadedCode {
@@ -183,14 +205,7 @@ func unplaced(c sqtt.Category) analysis.Where { return analysis.Where{Object: -1
 // walkStream walks one stream's waves.
 func walkStream(s *hotStream, arch isa.Arch, code []loadedCode) walked {
 	var w walked
-	prog := sqtt.NewProgram(arch)
-	for i := range code {
-		if code[i].object != nil {
-			lo, hi := code[i].object.Text()
-			b := code[i].object.Bytes(lo)
-			prog.Add(code[i].lo, b[:min(uint64(len(b)), hi-lo)])
-		}
-	}
+	prog := programOf(arch, code)
 	byPC := map[uint64]int32{}
 	byCategory := map[sqtt.Category]int32{}
 	site := func(in *sqtt.Inst) int32 {

@@ -176,7 +176,7 @@ func Trace(c *capture.Capture) (*Traced, error) {
 		b, err := c.Traces[i].Bytes.Bytes()
 		errs[i] = err
 		results[i] = sqtt.DecodeWavesWith(familyOf(c.Traces[i].Family), sqtt.HeaderNo, b)
-		tokens[i] = countPackets(familyOf(c.Traces[i].Family), sqtt.HeaderNo, b)
+		tokens[i] = sqtt.CountPackets(familyOf(c.Traces[i].Family), sqtt.HeaderNo, b)
 	})
 	var notes grouped
 	for i, r := range results {
