@@ -77,7 +77,7 @@ func (w *wave) start(g *group, index int, win *window, size [3]uint32, lanes int
 	w.first = w.ip
 	w.stop, w.scc, w.fault = running, 0, nil
 	w.spent, w.limit = 0, k.Budget
-	w.waitBarrier, w.gprIdx = 0, 0
+	w.waitBarrier, w.gprIdx = 0, false
 	if cap(w.hits) < len(w.code)+1 {
 		w.hits = make([]int64, len(w.code)+1)
 	}
@@ -199,6 +199,13 @@ func (w *wave) resume(fuel int64) {
 	w.stop = running
 	for w.stop == running {
 		code := w.code
+		if w.gprIdx {
+			for w.stop == running {
+				u := &code[w.ip]
+				w.ip++
+				w.runIndexed(u)
+			}
+		}
 		for w.stop == running {
 			u := &code[w.ip]
 			w.ip++

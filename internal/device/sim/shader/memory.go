@@ -97,6 +97,7 @@ type memOp struct {
 	write  bool
 	second int64 // DS with two addresses: offset of the other, -1: none
 	load   bool
+	addTID bool // the lane number times 4 is added to the address
 	buf    bufOp
 }
 

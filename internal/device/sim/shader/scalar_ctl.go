@@ -57,7 +57,8 @@ func init() {
 		"s_bitset0_b32": runBitset, "s_bitset1_b32": runBitset, "s_bitset0_b64": runBitset, "s_bitset1_b64": runBitset,
 		"s_movrels_b32": runSMovrel, "s_movrels_b64": runSMovrel, "s_movreld_b32": runSMovrel, "s_movreld_b64": runSMovrel, "s_movrelsd_2_b32": runSMovrel,
 		"s_subvector_loop_begin": runSubvector, "s_subvector_loop_end": runSubvector,
-		"s_alloc_vgpr": runUnsupported,
+		"s_alloc_vgpr":     runUnsupported,
+		"s_set_gpr_idx_on": runGprIdx, "s_set_gpr_idx_off": runGprIdx, "s_set_gpr_idx_mode": runGprIdx, "s_set_gpr_idx_idx": runGprIdx,
 	}
 }
 

@@ -379,7 +379,11 @@ func (v *vector) check(target string) (err error) {
 		u := &w.code[w.ip]
 		w.ip++
 		w.fuel = 1 << 20
-		u.run(w, u)
+		if w.gprIdx {
+			w.runIndexed(u)
+		} else {
+			u.run(w, u)
+		}
 		if w.stop == stopFault {
 			return w.fault
 		}

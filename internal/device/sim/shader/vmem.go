@@ -60,7 +60,6 @@ func (c *compiler) vmem() {
 	default:
 		return
 	}
-	var acc bool
 	for i := range in.NumArgs() {
 		a := in.Arg(i)
 		switch a.Field {
@@ -84,9 +83,26 @@ func (c *compiler) vmem() {
 			c.source(0, a)
 		}
 	}
-	_ = acc
 	switch {
-	case strings.HasPrefix(rest, "load_lds_") || in.Flag(isa.FieldLds):
+	case strings.HasPrefix(rest, "load_lds_") || unit == "buffer" && in.Flag(isa.FieldLds):
+		what := strings.TrimPrefix(strings.TrimPrefix(rest, "load_"), "lds_")
+		a, ok := accesses[what]
+		if !ok || a.d16 {
+			return
+		}
+		m.set(a)
+		m.load = true
+		c.u.run = runLoadLDS
+	case strings.HasSuffix(rest, "_addtid_b32"):
+		m.set(accesses["b32"])
+		m.load, m.write = strings.HasPrefix(rest, "load"), strings.HasPrefix(rest, "store")
+		m.addTID = true
+		c.u.run = runLoad
+		if m.write {
+			c.u.run = runStore
+		}
+		c.x.mem = m
+		c.ext()
 		return
 	case strings.HasPrefix(rest, "load_"):
 		a, ok := accesses[rest[5:]]
@@ -126,6 +142,8 @@ func (c *compiler) vmem() {
 	}
 	if m.flat || m.space == SpaceScratch || m.buf.on {
 		// These look at each address.
+	} else if strings.HasPrefix(rest, "load_lds_") {
+		// Not a load of registers.
 	} else if m.load && m.bytes == 4 && !m.d16 {
 		c.u.run = runLoad32
 	} else if m.write && m.atom == nil && m.bytes == 4 && !m.d16 {
@@ -168,6 +186,11 @@ func (w *wave) place(u *uop, m *memOp) uint64 {
 		}
 	default:
 		w.addresses(m)
+		if m.addTID {
+			for l := range w.n {
+				w.addr[l] += uint64(4 * l)
+			}
+		}
 	}
 	return mask
 }
@@ -257,6 +280,38 @@ func runLoad(w *wave, u *uop) {
 			}
 		}
 		w.loadLane(m, b, m.dst, l)
+	}
+	w.refGlobal(m, m.bytes, mask)
+}
+
+// runLoadLDS loads into LDS instead of registers: lane l's data goes to M0 + offset + l * size.
+func runLoadLDS(w *wave, u *uop) {
+	m := u.x.mem
+	mask := w.place(u, m)
+	size := (m.bytes + 3) &^ 3
+	base := uint64(w.s[w.m0]) + uint64(m.off)
+	for x := mask; x != 0; x &= x - 1 {
+		l := bits.TrailingZeros64(x)
+		b := w.memory(u, m, l, false)
+		if w.stop == stopFault {
+			return
+		}
+		to := bytesAt(w.g.lds, base+uint64(l*size), size)
+		if to == nil || b == nil {
+			continue
+		}
+		if m.bytes >= 4 {
+			copy(to[:m.bytes], b)
+			continue
+		}
+		v := uint32(b[0])
+		if m.bytes == 2 {
+			v = uint32(le.Uint16(b))
+		}
+		if m.sext {
+			v = uint32(sext(v, uint(8*m.bytes)))
+		}
+		le.PutUint32(to, v)
 	}
 	w.refGlobal(m, m.bytes, mask)
 }

@@ -58,8 +58,8 @@ type wave struct {
 
 	scratch      []byte
 	scratchBytes uint32
-	gprIdx       uint32 // CDNA: M0-style register indexing of s_set_gpr_idx
-	waitBarrier  int    // RDNA4: the barrier that s_barrier_wait waits for
+	gprIdx       bool // CDNA: VGPR numbers are relative to M0
+	waitBarrier  int  // RDNA4: the barrier that s_barrier_wait waits for
 }
 
 func (w *wave) setExec(x uint64) {
