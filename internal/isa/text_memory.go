@@ -188,9 +188,6 @@ func (p *printer) flat() {
 		v := int64(in.Offset())
 		if in.Op.Format == FLAT && in.Arch != RDNA4 {
 			v = int64(in.Raw[0] & 0x1fff) // LLVM prints all 13 bits of FLAT as an unsigned number
-			if in.Arch.CDNA() {
-				v &= 0x1fff
-			}
 		}
 		if v != 0 {
 			p.str(" offset:")
