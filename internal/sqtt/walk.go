@@ -41,7 +41,7 @@ func (w *Walker) Reset(f gpu.Family, o WalkOptions, code Code, emit func(*WaveIn
 		k.cache = codeCache{code: code}
 	}
 	waves := k.slots
-	*k = walk{cache: k.cache, emit: emit, cu: uint32(o.CU), dprate: 1}
+	*k = walk{cache: k.cache, emit: emit, cu: uint32(o.CU), dprate: 1, phase9: 3}
 	for i := range waves {
 		if waves[i] != nil {
 			*waves[i] = tracedWave{insts: waves[i].insts[:0], pcs: waves[i].pcs[:0], gfx9: wave9State{stalls: waves[i].gfx9.stalls[:0], open: waves[i].gfx9.open[:0]}}
@@ -69,6 +69,7 @@ type walk struct {
 	lost  int64 // losses so far that may have taken records
 
 	cu                uint32 // GFX9: target CU
+	phase9            uint32 // GFX9: see slack9
 	dsa, dwgp, dsimd  uint8  // RDNA: the traced SIMD
 	noBarrierWait     bool   // barrier waits send nothing
 	dprate, dprateRed uint8  // clocks of double-precision operations; derated

@@ -29,7 +29,7 @@ func (k *walk) token9(kind Kind, w uint64, now Cycles) {
 					t.gfx9.stalls = append(t.gfx9.stalls, now)
 				}
 			case 2:
-				*k.add(t) = Inst{Time: now, Dur: 4}
+				*k.add(t) = Inst{Time: now}
 				t.gfx9.open = append(t.gfx9.open, t.first+len(t.insts)-1)
 			case 3:
 				k.immediate9(t, now)
@@ -38,7 +38,7 @@ func (k *walk) token9(kind Kind, w uint64, now Cycles) {
 	case KindInst:
 		t := k.slots[w>>9&3<<4|w>>5&15]
 		if t != nil && t.live {
-			k.type9(t, uint8(w>>11&31), now)
+			k.type9(t, uint8(w>>11&31), uint8(w>>9&3), now)
 		}
 	case KindInstPc:
 		if t := k.slots[w>>9&3<<4|w>>5&15]; t != nil && t.live {
@@ -53,7 +53,8 @@ func (k *walk) token9(kind Kind, w uint64, now Cycles) {
 // immediate9 takes an ISSUE's state "immediate" of a wave.
 func (k *walk) immediate9(t *tracedWave, now Cycles) {
 	time := now
-	if n := len(t.insts); n > 0 {
+	if n := len(t.insts); n > 0 && t.insts[n-1].Category != CategoryNone {
+		t.insts[n-1].limit(now)
 		time = min(now, t.insts[n-1].end())
 	}
 	dur := 4 + uint32(min(now-time, maxDur-4))
@@ -63,8 +64,16 @@ func (k *walk) immediate9(t *tracedWave, now Cycles) {
 
 func (in *Inst) end() Cycles { return in.Time + Cycles(in.Dur) }
 
+// limit ends a record at the given time, but lets it last 4 clocks.
+func (in *Inst) limit(at Cycles) {
+	if at < in.end() {
+		in.Dur = uint32(max(at-in.Time, 4))
+		in.Stall = min(in.Stall, in.Dur)
+	}
+}
+
 // type9 takes an INST of a wave, which tells what its oldest untyped record is.
-func (k *walk) type9(t *tracedWave, op uint8, now Cycles) {
+func (k *walk) type9(t *tracedWave, op uint8, simd uint8, now Cycles) {
 	o := &gfx9Ops[op]
 	if o.category >= categoryOther || len(t.gfx9.open) == 0 {
 		return // replays and traps issue nothing of their own
@@ -74,36 +83,46 @@ func (k *walk) type9(t *tracedWave, op uint8, now Cycles) {
 	in := &t.insts[i]
 	issue := in.Time
 	in.Category, in.newPC = o.category, op == 7
-	used := 0
+	if n := len(t.insts); n >= 2 && issue < t.insts[n-2].end() {
+		k.phase9++
+	}
+	before := Cycles(0)
+	if i > 0 {
+		t.insts[i-1].limit(issue)
+		before = t.insts[i-1].end()
+	}
+	late := max(0, now-issue-k.slack9(o.category, in.newPC, simd))
+	// Of the stalls that came before the issue the last one counts, but not from before the previous record's end.
+	used, start := 0, issue
 	for used < len(t.gfx9.stalls) && t.gfx9.stalls[used] < issue {
+		start = max(t.gfx9.stalls[used], before)
 		used++
 	}
-	if used > 0 {
-		in.Time = t.gfx9.stalls[used-1]
-		if i > 0 {
-			in.Time = min(max(in.Time, t.insts[i-1].end()), issue)
-		}
-		t.gfx9.stalls = append(t.gfx9.stalls[:0], t.gfx9.stalls[used:]...)
-	}
-	in.Stall = uint32(min(issue-in.Time, maxDur/2))
-	in.Dur = in.Stall + 4 + uint32(min(max(0, now-issue-slack9(in.Category)), maxDur/4))
-	if i > 0 { // not longer than until this one, but no record takes less than 4
-		if before := &t.insts[i-1]; before.end() > in.Time {
-			before.Dur = max(4, uint32(max(0, in.Time-before.Time)))
-		}
-	}
+	t.gfx9.stalls = append(t.gfx9.stalls[:0], t.gfx9.stalls[used:]...)
+	in.Time = start
+	in.Stall = uint32(min(max(0, issue-start), maxDur/2))
+	in.Dur = uint32(min(max(4, issue-start+4+late), maxDur))
 	k.place9(t)
 }
 
-// slack9 is how long after its ISSUE an INST comes when nothing held the instruction up. Hardware's is 4 clocks more or less by
-// a phase that the trace does not show: AMD's decoder guesses it, and this is the guess that most records of the captures
-// agree with (all but 48 of 3040, those by 4 clocks).
-func slack9(c Category) Cycles {
+// slack9 is how long after its ISSUE an INST may come before the instruction counts as longer. Hardware types instructions in a
+// beat of 4 clocks per SIMD that the trace does not show. AMD's decoder guesses its phase: it moves on whenever a wave
+// issues before its record before has ended. The guess is kept, so that durations agree.
+func (k *walk) slack9(c Category, newPC bool, simd uint8) Cycles {
+	phase := (k.phase9 + uint32(simd)) % 4
 	switch c {
-	case CategorySMEM, CategorySALU, CategoryVALU:
-		return 4
+	case CategorySMEM:
+		phase += 5
+	case CategorySALU:
+		if !newPC {
+			phase += 5
+		}
+	case CategoryVALU:
+		phase += 2
+	case CategoryLDS, CategoryJump, CategoryNext, CategoryMessage:
+		phase++
 	}
-	return 0
+	return Cycles(phase / 4 * 4)
 }
 
 // place9 gives records their places up to the first one without a type.
@@ -122,9 +141,10 @@ func (k *walk) place9(t *tracedWave) {
 func (k *walk) end9(t *tracedWave, now Cycles) {
 	if n := len(t.insts); n > 1 && t.insts[n-1].Category == CategoryMessage {
 		in := &t.insts[n-1]
+		end := max(in.end(), now)
 		in.Time = t.insts[n-2].end()
 		in.Stall = 0
-		in.Dur = uint32(max(4, min(now-in.Time+4, maxDur)))
+		in.Dur = uint32(min(max(0, end-in.Time), maxDur))
 	}
 }
 

@@ -326,13 +326,13 @@ func TestWalk9(t *testing.T) {
 	got, _ := walkBrief(gpu.GFX9, s.bytes, code)
 	want := [][]brief{{
 		{0x1000, 100, 0, 4, CategorySMEM},
-		{0x1008, 104, 0, 8, CategorySALU},
+		{0x1008, 104, 0, 4, CategorySALU},
 		{0x100c, 112, 12, 16, CategoryVALU},
 		{0x1014, 132, 0, 4, CategoryMessage},
-		{0x1014, 136, 40, 40, CategoryImmed},
+		{0x1014, 136, 36, 36, CategoryImmed},
 		{0x1018, 172, 4, 4, CategoryImmed},
 		{0x101c, 176, 0, 12, CategoryVALU},
-		{0x1020, 188, 0, 24, CategoryMessage},
+		{0x1020, 188, 0, 20, CategoryMessage},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
