@@ -17,14 +17,15 @@ type asmOptions struct {
 	Format string
 	Output string
 	Lines  bool
+	Source string
 }
 
 func newAsmCmd(e *env) *cobra.Command {
 	var o asmOptions
 	cmd := &cobra.Command{
 		Use:     "asm FILE",
-		Short:   "Disassemble a code object's kernels, with source lines",
-		Example: "  rigprof asm vadd.co\n  rigprof asm --kernel transpose_lds --format csv transpose.co",
+		Short:   "Disassemble a code object's kernels, with labels, source lines and what they use",
+		Example: "  rigprof asm vadd.co\n  rigprof asm --kernel transpose_lds --source src transpose.co",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("format", o.Format, "text", "csv", "json"); err != nil {
@@ -50,7 +51,11 @@ func newAsmCmd(e *env) *cobra.Command {
 				case "json":
 					return report.WriteJSON(w, a)
 				}
-				return a.Text(w, o.Lines)
+				text := report.AsmText{Lines: o.Lines || o.Source != ""}
+				if o.Source != "" {
+					text.Source = sources(o.Source)
+				}
+				return a.Text(w, text)
 			})
 		},
 	}
@@ -59,6 +64,8 @@ func newAsmCmd(e *env) *cobra.Command {
 	f.StringVar(&o.Target, "target", "", "of a file with several code objects, the one for this `target`")
 	f.StringVar(&o.Format, "format", "text", "output `format`: text, csv or json")
 	f.BoolVar(&o.Lines, "lines", true, "show source lines where the object has them")
+	f.StringVar(&o.Source, "source", "", "show the text of source lines too; `folder` is where the files are (--source alone: here)")
+	f.Lookup("source").NoOptDefVal = "."
 	f.StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
 	return cmd
 }

@@ -50,12 +50,18 @@ func (o *countersOptions) validate() error {
 	if err := o.recordOptions.validate(); err != nil {
 		return err
 	}
+	if len(o.Events) == 0 {
+		return fmt.Errorf("-e names no counter: see 'rigprof list counters'")
+	}
 	for i, n := range o.Events {
 		if o.Events[i] = strings.TrimSpace(n); o.Events[i] == "" {
 			return fmt.Errorf("-e %q: an empty name", strings.Join(o.Events, ","))
 		}
 	}
-	return oneOf("per", o.Per, "", "unit")
+	if o.Per != "" {
+		return oneOf("per", o.Per, "unit")
+	}
+	return nil
 }
 
 func runCounters(ctx context.Context, e *env, o countersOptions) error {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -14,11 +15,22 @@ import (
 var version = ""
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	sigs := make(chan os.Signal, 1)
+	signal.Notify(sigs, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s := (<-sigs).(syscall.Signal) // os/signal delivers nothing else here
+		signal.Stop(sigs)              // a second one ends the program at once
+		cancel(&interruptError{s})
+	}()
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
 	os.Exit(code)
 }
+
+// interruptError is why a signal ended the run.
+type interruptError struct{ signal syscall.Signal }
+
+func (e *interruptError) Error() string { return "interrupted (" + e.signal.String() + ")" }
 
 // run is one invocation of rigprof; it returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
@@ -26,5 +38,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 	root := newRootCmd(e)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	if cause, ok := errors.AsType[*interruptError](context.Cause(ctx)); ok && err != nil {
+		err = &codeError{128 + int(cause.signal), cause}
+	}
 	return e.report(cmd, err)
 }

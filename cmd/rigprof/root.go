@@ -31,6 +31,8 @@ func newRootCmd(e *env) *cobra.Command {
 			return e.configure(cmd)
 		},
 	}
+	root.Version = buildVersion()
+	root.SetVersionTemplate("rigprof {{.Version}}\n")
 	root.SetIn(e.In)
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)
@@ -49,6 +51,7 @@ func newRootCmd(e *env) *cobra.Command {
 	add("record", newTraceCmd(e), newCountersCmd(e))
 	add("read", newShowCmd(e), newHotspotsCmd(e), newAnnotateCmd(e), newWavesCmd(e), newExportCmd(e), newDecodeCmd(e))
 	add("explain", newListCmd(e), newAsmCmd(e), newPM4Cmd(e), newInfoCmd(e), newVersionCmd(e))
+	completeValues(root)
 	return root
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/rigprof/rigprof/internal/codeobj"
 	"github.com/rigprof/rigprof/internal/isa"
@@ -26,9 +27,72 @@ type AsmFunc struct {
 	Addr   uint64    `json:"address"` // the file's virtual address, as all here
 	Kernel bool      `json:"kernel"`
 	Wave   int       `json:"wave"`
+	Uses   *AsmUses  `json:"uses,omitempty"` // kernels: what the descriptor asks for
 	Insts  []AsmInst `json:"instructions"`
 
 	size uint64
+}
+
+// AsmUses is what a kernel's descriptor and metadata ask for.
+type AsmUses struct {
+	Descriptor   uint64 `json:"descriptor"` // address
+	VGPRs        int    `json:"vgprs"`      // accumulation registers included
+	AccumOffset  int    `json:"accum_offset,omitempty"`
+	SGPRs        int    `json:"sgprs"`
+	LDSBytes     uint32 `json:"lds_bytes"`
+	ScratchBytes uint32 `json:"scratch_bytes"` // of a work-item
+	KernargBytes uint32 `json:"kernarg_bytes"`
+	UserSGPRs    int    `json:"user_sgprs"`
+	WorkItemDims int    `json:"work_item_dims"`
+	WGPMode      bool   `json:"wgp_mode,omitempty"`
+	RSRC1        uint32 `json:"rsrc1"`
+	RSRC2        uint32 `json:"rsrc2"`
+	RSRC3        uint32 `json:"rsrc3"`
+	Properties   uint16 `json:"properties"`
+	Signature    string `json:"signature,omitempty"`
+}
+
+func usesOf(o *codeobj.Object, k *codeobj.Kernel) *AsmUses {
+	d, t := k.Descriptor, o.Target.Processor
+	u := &AsmUses{
+		Descriptor: k.DescriptorAddr, VGPRs: d.VGPRs(t), AccumOffset: d.AccumOffset(t), SGPRs: d.SGPRs(t), LDSBytes: d.GroupBytes,
+		ScratchBytes: d.PrivateBytes, KernargBytes: d.KernargBytes, UserSGPRs: d.UserSGPRs(), WorkItemDims: d.WorkItemDims(),
+		WGPMode: d.WGPMode() && d.WaveSize() == 32, RSRC1: d.RSRC1, RSRC2: d.RSRC2, RSRC3: d.RSRC3, Properties: d.Properties,
+	}
+	if !k.HasMeta {
+		return u
+	}
+	var args []string
+	for i := range k.Args {
+		a := &k.Args[i]
+		if a.Hidden() {
+			continue
+		}
+		name := strings.TrimSpace(a.TypeName + " " + a.Name)
+		if name == "" {
+			name = fmt.Sprintf("%s, %s", a.Kind, Plural(int64(a.Size), "byte"))
+		}
+		args = append(args, name)
+	}
+	u.Signature = fmt.Sprintf("%s(%s)", k.Demangled, strings.Join(args, ", "))
+	return u
+}
+
+func (u *AsmUses) text(w io.Writer) {
+	acc := ""
+	if u.AccumOffset > 0 {
+		acc = fmt.Sprintf(" (a0 at %d)", u.AccumOffset)
+	}
+	mode := ""
+	if u.WGPMode {
+		mode = ", WGP mode"
+	}
+	if u.Signature != "" {
+		_, _ = fmt.Fprintf(w, "  # %s\n", Printable(u.Signature))
+	}
+	_, _ = fmt.Fprintf(w, "  # VGPRs %d%s, SGPRs %d (%d user), LDS %d B, scratch %d B a work-item, arguments %d B, %s of work-item ids%s\n",
+		u.VGPRs, acc, u.SGPRs, u.UserSGPRs, u.LDSBytes, u.ScratchBytes, u.KernargBytes, Plural(int64(u.WorkItemDims), "axis"), mode)
+	_, _ = fmt.Fprintf(w, "  # descriptor at 0x%x: rsrc1 0x%08x, rsrc2 0x%08x, rsrc3 0x%08x, properties 0x%04x\n", u.Descriptor, u.RSRC1, u.RSRC2, u.RSRC3, u.Properties)
 }
 
 // AsmInst is one instruction, or a word that is none.
@@ -107,7 +171,7 @@ func functions(o *codeobj.Object, arch isa.Arch) []AsmFunc {
 	for i := range list {
 		for k := range o.Kernels {
 			if o.Kernels[k].Entry == list[i].Addr {
-				list[i].Kernel, list[i].Wave = true, o.Kernels[k].Descriptor.WaveSize()
+				list[i].Kernel, list[i].Wave, list[i].Uses = true, o.Kernels[k].Descriptor.WaveSize(), usesOf(o, &o.Kernels[k])
 			}
 		}
 	}
@@ -143,8 +207,14 @@ func disassemble(o *codeobj.Object, arch isa.Arch, wave int, addr uint64, code [
 	return list
 }
 
-// Text writes the disassembly as objdump would: a line an instruction, with the source line where it changes.
-func (a *Asm) Text(w io.Writer, lines bool) error {
+// AsmText qualifies Text.
+type AsmText struct {
+	Lines  bool                                       // name the source line where it changes
+	Source func(file string, line int) (string, bool) // and show its text, where there is any; may be nil
+}
+
+// Text writes the disassembly as objdump would: a line an instruction, labels where branches go.
+func (a *Asm) Text(w io.Writer, o AsmText) error {
 	bw := bufio.NewWriter(w)
 	for i := range a.Functions {
 		f := &a.Functions[i]
@@ -156,27 +226,63 @@ func (a *Asm) Text(w io.Writer, lines bool) error {
 			what = "kernel"
 		}
 		_, _ = fmt.Fprintf(bw, "%s:  # %s, %s, wave%d\n", Printable(f.Name), what, a.Target, f.Wave)
-		last := ""
-		for k := range f.Insts {
-			in := &f.Insts[k]
-			if at := in.place(); lines && at != last {
-				last = at
-				if at != "" {
-					_, _ = fmt.Fprintf(bw, "  ; %s\n", at)
-				}
-			}
-			words := ""
-			for _, v := range in.Words {
-				words += fmt.Sprintf(" %08x", v)
-			}
-			_, _ = fmt.Fprintf(bw, "  %8x: %-27s  %s", in.Addr, words, in.Text)
-			if in.Target != 0 {
-				_, _ = fmt.Fprintf(bw, "  -> %x", in.Target)
-			}
-			_ = bw.WriteByte('\n')
+		if f.Uses != nil {
+			f.Uses.text(bw)
 		}
+		f.text(bw, o)
 	}
 	return bw.Flush()
+}
+
+func (f *AsmFunc) text(bw *bufio.Writer, o AsmText) {
+	labels := f.labels()
+	last := ""
+	for k := range f.Insts {
+		in := &f.Insts[k]
+		if at := in.place(); o.Lines && at != last {
+			last = at
+			if at != "" {
+				_, _ = fmt.Fprintf(bw, "  ; %s", at)
+				if o.Source != nil {
+					if s, ok := o.Source(in.Lines[0].File, in.Lines[0].Line); ok {
+						_, _ = fmt.Fprintf(bw, "  %s", Printable(s))
+					}
+				}
+				_ = bw.WriteByte('\n')
+			}
+		}
+		if l, ok := labels[in.Addr]; ok {
+			_, _ = fmt.Fprintf(bw, "%s:\n", l)
+		}
+		words := ""
+		for _, v := range in.Words {
+			words += fmt.Sprintf(" %08x", v)
+		}
+		_, _ = fmt.Fprintf(bw, "  %8x: %-27s  %s", in.Addr, words, in.Text)
+		if l, ok := labels[in.Target]; ok && in.Target != 0 {
+			_, _ = fmt.Fprintf(bw, "  -> %s", l)
+		} else if in.Target != 0 {
+			_, _ = fmt.Fprintf(bw, "  -> 0x%x", in.Target)
+		}
+		_ = bw.WriteByte('\n')
+	}
+}
+
+// labels names the instructions that branches of the function go to, in address order: L0, L1, …
+func (f *AsmFunc) labels() map[uint64]string {
+	targets := map[uint64]bool{}
+	for i := range f.Insts {
+		if f.Insts[i].Target != 0 {
+			targets[f.Insts[i].Target] = true
+		}
+	}
+	labels := map[uint64]string{}
+	for i := range f.Insts {
+		if at := f.Insts[i].Addr; targets[at] {
+			labels[at] = fmt.Sprintf("L%d", len(labels))
+		}
+	}
+	return labels
 }
 
 // place is the source line of an instruction, "vadd.cl:7", or nothing.

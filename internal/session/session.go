@@ -222,7 +222,7 @@ func (r *run) wait(ctx context.Context, p device.Point) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &TimeoutError{Kernel: r.kernel.Demangled, After: r.Timeout}
 	}
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
 // deadline bounds ctx by the time-out.
