@@ -215,7 +215,7 @@ func (p *printer) sopp(name string) {
 func (p *printer) decimal(name string) bool {
 	switch name {
 	case "s_nop", "s_setkill", "s_sethalt", "s_sleep", "s_trap", "s_setprio", "s_denorm_mode", "s_barrier_wait", "s_incperflevel",
-		"s_decperflevel", "s_clause", "s_icache_inv_prefetch", "s_setprio_inc_wg":
+		"s_decperflevel":
 		return true
 	}
 	return false
