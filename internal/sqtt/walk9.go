@@ -1,6 +1,9 @@
 package sqtt
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // wave9State is what the walk keeps of a GFX9 wave besides: an instruction sends an ISSUE first and, when a unit takes
 // it, an INST that tells what it is.
@@ -23,6 +26,9 @@ func (k *walk) token9(kind Kind, w uint64, now Cycles) {
 			}
 			t := k.slot(simd<<4 | slot)
 			t.gfx9.on = true
+			if t.deaf {
+				continue
+			}
 			switch state {
 			case 1:
 				if len(t.gfx9.stalls) < maxEarlyPCs {
@@ -75,11 +81,29 @@ func (in *Inst) limit(at Cycles) {
 // type9 takes an INST of a wave, which tells what its oldest untyped record is.
 func (k *walk) type9(t *tracedWave, op uint8, simd uint8, now Cycles) {
 	o := &gfx9Ops[op]
-	if o.category >= categoryOther || len(t.gfx9.open) == 0 {
-		return // replays and traps issue nothing of their own
+	if t.standby && op == 7 { // the trap handler goes back
+		t.standby = false
+		t.unlink()
+		k.jump(t, len(t.insts)-1)
+		k.settle(t)
+		return
+	}
+	if t.deaf || len(t.gfx9.open) == 0 || o.category == CategoryNone {
+		return
 	}
 	i := t.gfx9.open[0] - t.first
 	t.gfx9.open = append(t.gfx9.open[:0], t.gfx9.open[1:]...)
+	switch o.category {
+	case categoryReplay:
+		k.replay(t, i, op, now)
+		return
+	case categoryTrap:
+		t.insts[i].Category, t.insts[i].Dur = CategoryContext, 4
+		t.standby = true
+		k.settle(t)
+		k.place9(t)
+		return
+	}
 	in := &t.insts[i]
 	issue := in.Time
 	in.Category, in.newPC = o.category, op == 7
@@ -102,6 +126,26 @@ func (k *walk) type9(t *tracedWave, op uint8, simd uint8, now Cycles) {
 	in.Time = start
 	in.Stall = uint32(min(max(0, issue-start), maxDur/2))
 	in.Dur = uint32(min(max(4, issue-start+4+late), maxDur))
+	k.place9(t)
+}
+
+// replay takes the INST of a memory access that is done again: record i goes, and the last one of its kind before lasts until
+// here.
+func (k *walk) replay(t *tracedWave, i int, op uint8, now Cycles) {
+	kind := [...]Category{CategorySMEM, CategoryVMEM, CategoryFLAT}[(op-19)/2]
+	for j := i - 1; j >= max(0, i-skipLimit); j-- {
+		if in := &t.insts[j]; in.Category == kind {
+			if longer := min(now+4-in.Time, maxDur); longer > Cycles(in.Dur) {
+				in.Stall += uint32(longer) - in.Dur
+				in.Dur = uint32(longer)
+			}
+			break
+		}
+	}
+	t.insts = slices.Delete(t.insts, i, i+1)
+	for j := range t.gfx9.open {
+		t.gfx9.open[j]--
+	}
 	k.place9(t)
 }
 
@@ -132,7 +176,9 @@ func (k *walk) place9(t *tracedWave) {
 		if i >= len(t.insts) || t.insts[i].Category == CategoryNone {
 			break
 		}
-		k.place(t, i)
+		if t.insts[i].Category != CategoryContext { // the trap handler's
+			k.place(t, i)
+		}
 		t.gfx9.placed++
 	}
 }

@@ -339,6 +339,39 @@ func TestWalk9(t *testing.T) {
 	}
 }
 
+// TestReplay9: a replayed access and a trap are no instructions of the program.
+func TestReplay9(t *testing.T) {
+	code := mapCode{}
+	code.put(0x1000, load8, valu4, valu4)
+	code.put(0x2000, valu8)
+	var s bitStream
+	issue := func(d, state uint64) { s.put(d<<4, 0, 16); s.put(13|state<<8, 0, 32) }
+	inst := func(typ uint64) { s.put(10|typ<<11, 0, 16) }
+	s.put(5|1<<7|regPGMLo<<9|0x10<<16, 0, 48)
+	s.put(3|64<<22, 0, 32)
+	issue(1, 2) // 4
+	inst(2)
+	issue(4, 2) // 20
+	issue(2, 2) // 28
+	inst(21)    // the one at 20 was the load again
+	inst(5)
+	issue(1, 2) // 32
+	inst(29)    // to the trap handler
+	issue(1, 2)
+	inst(5)
+	inst(7)
+	s.put(11|0x2000>>2<<16, 0, 64)
+	issue(1, 2) // 40
+	inst(5)
+	got, _ := walkBrief(gpu.GFX9, s.bytes, code)
+	want := [][]brief{{
+		{0x1000, 4, 24, 24, CategoryVMEM}, {0x1008, 28, 0, 4, CategoryVALU}, {0, 32, 0, 4, CategoryContext}, {0x2000, 40, 0, 4, CategoryVALU},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
 // TestReady11: on GFX11 a WAVE_READY counts a clock earlier, and so before a record of its clock.
 func TestReady11(t *testing.T) {
 	var s bitStream
