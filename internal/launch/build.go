@@ -3,7 +3,10 @@ package launch
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
+	"math/bits"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -101,10 +104,16 @@ func (l *Launch) Shape(k *codeobj.Kernel) (*Ready, error) {
 	if r.Grid == [3]uint32{} {
 		r.Grid = r.Block
 	}
+	all := uint64(1)
 	for i, n := range r.Grid {
 		if n == 0 {
 			return nil, errorf("a grid of %s: an axis has 1 work-item at least", dim(r.Grid))
 		}
+		high, low := bits.Mul64(all, uint64(n))
+		if high != 0 || low > math.MaxInt64 {
+			return nil, errorf("a grid of %s: no more than 2^63-1 work-items can be counted", dim(r.Grid))
+		}
+		all = low
 		r.Groups[i] = uint32((uint64(n) + uint64(r.Block[i]) - 1) / uint64(r.Block[i]))
 		r.Partial[i] = n % r.Block[i]
 	}
@@ -432,12 +441,17 @@ type Save struct{ Ref, Path string }
 
 // ParseSave reads N=FILE.
 func ParseSave(s string) (Save, error) {
-	for i := range len(s) {
-		if s[i] == '=' && i > 0 && i+1 < len(s) {
-			return Save{s[:i], s[i+1:]}, nil
-		}
+	ref, path, ok := strings.Cut(s, "=")
+	if !ok || ref == "" || path == "" {
+		return Save{}, errorf("--save %s is not N=FILE (N: the argument's position from 0, or its name)", s)
 	}
-	return Save{}, errorf("--save %s is not N=FILE (N: the argument's position from 0, or its name)", s)
+	// A folder that is missing should not be found out after a long launch.
+	if fi, err := os.Stat(filepath.Dir(path)); err != nil {
+		return Save{}, errorf("--save %s: %v", s, err)
+	} else if !fi.IsDir() {
+		return Save{}, errorf("--save %s: %s is no folder", s, filepath.Dir(path))
+	}
+	return Save{ref, path}, nil
 }
 
 // Save writes a buffer to a file.

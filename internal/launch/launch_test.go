@@ -123,7 +123,7 @@ func TestParseArgErrors(t *testing.T) {
 		{"i33:5", "no type"},
 		{"i32:5.5", "not a number"},
 		{"u8:256", "does not fit"},
-		{"u32:-1", "not a number"},
+		{"u32:-1", "does not fit"},
 		{"f16:1e6", "does not fit"},
 		{"buf:f32", "how many elements"},
 		{"buf:f32[4", "no ]"},
@@ -280,6 +280,9 @@ func TestShapeErrors(t *testing.T) {
 		{k, Flags{Block: "512"}, "at most 256"},
 		{k, Flags{Block: "70000"}, "1 to 65535"},
 		{k, Flags{Block: "64", Groups: "0x8000000"}, "2^32-1"},
+		{k, Flags{Grid: "4294967295,4294967295,4294967295"}, "2^63-1"},
+		{k, Flags{Grid: "2147483648,2147483648,2"}, "2^63-1"},
+		{k, Flags{Grid: "2147483648,2147483648"}, ""},
 		{&reqd, Flags{Block: "64"}, "compiled for 32x1x1"},
 		{&reqd, Flags{}, ""},
 	} {
@@ -501,7 +504,7 @@ func TestSave(t *testing.T) {
 			t.Errorf("buffer %q is found", ref)
 		}
 	}
-	for _, s := range []string{"", "1", "=x", "1="} {
+	for _, s := range []string{"", "1", "=x", "1=", "1=" + path + "/x", "1=" + path + ".d/x"} {
 		if _, err := ParseSave(s); err == nil {
 			t.Errorf("--save %q is accepted", s)
 		}

@@ -87,7 +87,11 @@ func (t Type) ParseValue(s string) (uint64, error) {
 		i, err = strconv.ParseInt(s, 0, bits)
 		v = uint64(i) & (math.MaxUint64 >> (64 - bits))
 	default:
-		v, err = strconv.ParseUint(s, 0, bits)
+		if v, err = strconv.ParseUint(s, 0, bits); err != nil {
+			if _, serr := strconv.ParseInt(s, 0, 64); serr == nil {
+				err = strconv.ErrRange // a number, but a negative one
+			}
+		}
 	}
 	if err != nil {
 		why := "is not a number"
