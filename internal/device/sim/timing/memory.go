@@ -178,12 +178,20 @@ func (m *Machine) scalar(u *unit, ref *shader.MemRef, t int64) int64 {
 	return done
 }
 
-// localAccess times an LDS access.
-func (m *Machine) localAccess(cu *cu, ref *shader.MemRef, t int64) (done, cycles int64) {
+// localAccess times an LDS access of a wave: when its data are back, how many cycles it takes, and how many of those for bank conflicts.
+func (m *Machine) localAccess(cu *cu, ref *shader.MemRef, lanes int64, t int64) (done, cycles, conflict int64) {
 	cycles = max(int64(ref.LDSCycles), 1) * m.p.step
+	if ref.Lanes > 0 {
+		words := (int64(ref.Bytes)/int64(ref.Lanes) + 3) / 4
+		group := max(32/max(words, 1), 8)
+		if m.g.Target == "gfx950" && words >= 4 && !ref.Write {
+			group = 16
+		}
+		conflict = max(cycles-m.p.step*max(lanes/group, 1), 0)
+	}
 	start := max(t, cu.ldsFree)
 	cu.ldsFree = start + cycles
-	return start + m.p.lds + cycles - m.p.step, cycles
+	return start + m.p.lds + cycles - m.p.step, cycles, conflict
 }
 
 // icacheLine is a line of the instruction cache.

@@ -170,11 +170,15 @@ func (s *simd) memory(w *wave, o *sop, ref *shader.MemRef, t int64) (execAt int6
 		w.st.N[StatLevelSMEM] += done - t
 	case local:
 		execAt = max(execAt, cu.ldsFree)
-		done, cycles := m.localAccess(cu, ref, t)
+		lanes := int64(32)
+		if w.code.wide {
+			lanes = 64
+		}
+		done, cycles, conflict := m.localAccess(cu, ref, lanes, t)
 		w.cnt[cntDS].push(done)
 		w.st.N[StatLevelLDS] += done - t
 		w.st.N[StatLDSActive] += cycles
-		w.st.N[StatLDSConflict] += cycles - m.p.step
+		w.st.N[StatLDSConflict] += conflict
 		if o.do == doFlat {
 			w.cnt[o.cnt].push(done)
 		}
