@@ -260,7 +260,7 @@ func (d *WaveDecoder) start(p *Packet) {
 	*l = liveWave{start: p.Time, off: p.Off, run: d.runs, raw: uint32(p.Raw)}
 	d.open++
 	if d.walk != nil {
-		if i, ok := d.walk.slotOf(k, d.bits, d.family); ok {
+		if i, ok := d.walk.slotOf(k, d.bits, d.family); ok && !d.walk.context(i, contextStepOf(d.family, l.raw), p.Time) {
 			w := d.waveOf(k, l.raw)
 			w.Start = p.Time
 			d.walk.start(i, w)

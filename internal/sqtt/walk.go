@@ -148,6 +148,66 @@ func (k *walk) start(i uint32, w Wave) {
 	k.begin(t, w, (uint64(p.hi)<<40|uint64(p.lo)<<8)&(1<<48-1))
 }
 
+// contextStep is what a WAVE_START is that starts no wave.
+type contextStep uint8
+
+const (
+	contextNone contextStep = iota // it starts one
+	contextSave
+	contextRestore
+	contextOther
+)
+
+// contextStepOf is what the count of a WAVE_START says beside a number of lanes. Source: AMD rocprof-trace-decoder (MIT).
+func contextStepOf(f gpu.Family, raw uint32) contextStep {
+	if f == gpu.GFX9 {
+		if raw>>22&127 > 64 {
+			return contextSave
+		}
+		return contextNone
+	}
+	switch count := raw >> 25; {
+	case count < 66 || count >= 90:
+		return contextNone
+	case count <= 67 || count == 70 || count == 71:
+		return contextSave
+	case count <= 75:
+		return contextRestore
+	}
+	return contextOther
+}
+
+// context takes a WAVE_START that saves or restores a wave; false where it starts one. From the save on records are the trap
+// handler's, until it goes back to an address that a token tells.
+func (k *walk) context(i uint32, step contextStep, now Cycles) bool {
+	t := k.slots[i%64]
+	live := t != nil && t.live
+	switch {
+	case step == contextNone:
+		return false
+	case step == contextSave && live && !t.ended:
+		if !t.standby {
+			*k.add(t) = Inst{Time: now, Dur: 1, Category: CategoryContext}
+			t.end = now + 1
+		}
+		t.standby = true
+		k.settle(t)
+	case step == contextRestore:
+		if !live {
+			t = k.slot(i)
+			t.wave.Start = now
+		}
+		if n := len(t.insts); n > 0 && t.insts[n-1].Category == CategoryContext {
+			in := &t.insts[n-1]
+			in.Dur = uint32(min(max(Cycles(in.Dur), now+1-in.Time), maxDur))
+			t.end = in.end()
+		}
+		t.standby = true
+		k.settle(t)
+	}
+	return true
+}
+
 // stop takes a WAVE_END.
 func (k *walk) stop(i uint32, now Cycles) {
 	t := k.slots[i%64]
@@ -161,7 +221,7 @@ func (k *walk) stop(i uint32, now Cycles) {
 	t.wave.Stop = now
 	if t.gfx9.on {
 		k.end9(t, now)
-	} else if t.end >= 0 && t.end < now { // s_endpgm sends nothing but the wave's end
+	} else if t.end >= 0 && t.end < now && !t.standby { // s_endpgm sends nothing but the wave's end
 		t.insts = append(t.insts, Inst{Time: t.end, Dur: uint32(min(now-t.end, maxDur)), Category: CategoryMessage})
 		k.place(t, len(t.insts)-1)
 	}
@@ -366,7 +426,7 @@ const skipLimit = 1000
 
 // place gives record i its address and moves on. It tells how many records it put before it.
 func (k *walk) place(t *tracedWave, i int) (added int) {
-	if t.waiting || k.cache.code == nil {
+	if t.waiting || k.cache.code == nil || t.insts[i].Category == CategoryContext {
 		return 0
 	}
 	t.unlink()

@@ -176,9 +176,7 @@ func (k *walk) place9(t *tracedWave) {
 		if i >= len(t.insts) || t.insts[i].Category == CategoryNone {
 			break
 		}
-		if t.insts[i].Category != CategoryContext { // the trap handler's
-			k.place(t, i)
-		}
+		k.place(t, i)
 		t.gfx9.placed++
 	}
 }

@@ -223,6 +223,30 @@ func TestWalk(t *testing.T) {
 			s.valu(1, 0)
 			s.inst(0, 0, 0x50) // another SIMD's
 		}, [][]brief{{{0x1000, 1, 0, 1, CategoryVALU}, {0x1008, 5, 0, 1, CategoryVALU}}}, nil},
+		{"saved and restored", func(s *trace12) {
+			step := func(count, slot uint64) { s.put(0b01100|1<<5|slot<<15|1<<22|count<<25, 0, 32) }
+			s.pgm(0, 0x10, 0)
+			s.start(0, 0)
+			s.valu(1, 0) // 1
+			step(66, 0)  // 2
+			s.valu(1, 0)
+			step(68, 0) // 4
+			s.valu(1, 0)
+			s.inst(1, 0, 0x75)
+			s.newPC(0, 0x1008)
+			s.valu(1, 0) // 7
+			step(72, 3)  // one that was saved before the trace
+			step(80, 3)
+			s.inst(1, 3, 0x75)
+			s.newPC(3, 0x1000)
+			s.valu(1, 3) // 11
+		}, [][]brief{
+			{{0x1000, 1, 0, 1, CategoryVALU}, {0, 2, 0, 3, CategoryContext}, {0x1008, 7, 0, 1, CategoryVALU}},
+			{{0x1000, 11, 0, 1, CategoryVALU}},
+		}, []WaveInsts{
+			{Wave: Wave{Start: 0, Stop: -1, Lanes: 32, ME: 1}, StartPC: 0x1000, Last: true},
+			{Wave: Wave{Start: 8, Stop: -1, Slot: 3}, Last: true},
+		}},
 		{"masks and clocks", func(s *trace12) {
 			s.pgm(0, 0x20, 0)
 			s.start(0, 0)
