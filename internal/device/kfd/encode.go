@@ -85,7 +85,7 @@ func (d *Device) encode(ctx context.Context, s *submission, parts []device.Part)
 		if s.big, err = d.allocate(bytes, 0, flagsShared); err != nil {
 			return 0, 0, err
 		}
-		base, addr, s.ibEnd = s.big.ptr, s.big.addr, d.arena.head
+		base, addr, s.ibEnd = s.big.ptr(), s.big.addr, d.arena.head
 	} else {
 		var off uint64
 		err := d.room(ctx, func(*flight) bool {
@@ -96,7 +96,7 @@ func (d *Device) encode(ctx context.Context, s *submission, parts []device.Part)
 		if err != nil {
 			return 0, 0, err
 		}
-		base, addr = unsafe.Add(d.ib.ptr, off), d.ib.addr+off
+		base, addr = unsafe.Add(d.ib.ptr(), off), d.ib.addr+off
 	}
 	// Dispatch packets first, then the words, written where the GPU reads them.
 	e := encoder{d: d, seq: s.seq, packets: unsafe.Slice((*byte)(base), launches*packetBytes)[:0], packetAddr: addr}

@@ -396,20 +396,21 @@ func (d *Device) Alloc(ctx context.Context, size uint64, o device.AllocOptions) 
 	if o.Uncached {
 		flags |= abi.AllocUncached
 	}
-	m, err := d.allocate(size, o.Align, flags)
+	zero := func(m *memory) {
+		if !d.opts.Simulated { // memory of the simulated kernel is born zero, and clearing would make every page of it real
+			clear(m.bytes())
+		}
+	}
+	m, err := d.allocateWith(size, o.Align, flags, zero)
 	if o.Memory == device.VRAM && (errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOMEM)) {
 		// No BAR over all of the GPU's memory, or it is full: the host's will do.
-		m, err = d.allocate(size, o.Align, flags&^(abi.AllocVRAM|abi.AllocPublic)|abi.AllocGTT)
+		m, err = d.allocateWith(size, o.Align, flags&^(abi.AllocVRAM|abi.AllocPublic)|abi.AllocGTT, zero)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.info.Name, err)
 	}
-	b := m.bytes()
-	if !d.opts.Simulated {
-		clear(b) // memory of the simulated kernel is born zero, and clearing would make every page of it real
-	}
 	d.allocated(int64(m.size))
-	return device.NewBuffer(m.addr, b[:size:size], d.place(m.flags), func() error {
+	return device.NewBuffer(m.addr, m.bytes()[:size:size], d.place(m.flags), func() error {
 		d.allocated(-int64(m.size))
 		return m.free()
 	}), nil

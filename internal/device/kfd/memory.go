@@ -81,20 +81,28 @@ type memory struct {
 	size   uint64
 	flags  uint32
 	handle uint64
-	ptr    unsafe.Pointer // the reserved or mapped range; nil: none
-	alloc  bool           // handle is valid
-	mapped bool           // on the GPU
+	held   bool // the host's range at addr is reserved or mapped
+	alloc  bool // handle is valid
+	mapped bool // on the GPU
 }
 
-func (m *memory) bytes() []byte { return unsafe.Slice((*byte)(m.ptr), m.size) }
+// ptr is the host's view, at the same address as the GPU's.
+func (m *memory) ptr() unsafe.Pointer { return at(uintptr(m.addr)) }
+
+func (m *memory) bytes() []byte { return unsafe.Slice((*byte)(m.ptr()), m.size) }
 
 // word is the 64-bit number at an offset.
-func (m *memory) word(off uint64) *uint64 { return (*uint64)(unsafe.Add(m.ptr, off)) }
+func (m *memory) word(off uint64) *uint64 { return (*uint64)(unsafe.Add(m.ptr(), off)) }
 
 func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
 
 // allocate makes memory of both sides' view at one address. flags are abi.Alloc bits.
 func (d *Device) allocate(size, align uint64, flags uint32) (*memory, error) {
+	return d.allocateWith(size, align, flags, nil)
+}
+
+// allocateWith is allocate, and calls ready with the memory before anybody else can free it.
+func (d *Device) allocateWith(size, align uint64, flags uint32, ready func(*memory)) (*memory, error) {
 	if size == 0 || size > spaceBytes/2 {
 		return nil, fmt.Errorf("a buffer of %d bytes", size)
 	}
@@ -117,6 +125,9 @@ func (d *Device) allocate(size, align uint64, flags uint32) (*memory, error) {
 		return nil, errors.Join(err, m.undo())
 	}
 	d.mem[m] = struct{}{}
+	if ready != nil {
+		ready(m)
+	}
 	return m, nil
 }
 
@@ -127,12 +138,12 @@ func (m *memory) make(align uint64, flags uint32) error {
 		if m.addr, err = d.space.take(m.size, align); err != nil {
 			return err
 		}
-		m.ptr, err = d.sys.Mmap(uintptr(m.addr), uintptr(m.size), unix.PROT_NONE,
+		_, err = d.sys.Mmap(uintptr(m.addr), uintptr(m.size), unix.PROT_NONE,
 			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE|unix.MAP_FIXED_NOREPLACE, -1, 0)
 		if err == nil {
+			m.held = true
 			break
 		}
-		m.ptr = nil
 		if !errors.Is(err, unix.EEXIST) || try == 1000 {
 			return fmt.Errorf("reserve %d bytes at %#x: %w", m.size, m.addr, err)
 		}
@@ -172,9 +183,9 @@ func (m *memory) undo() error {
 		m.mapped = false
 		errs = append(errs, m.d.mapOnGPU(m, abi.UnmapMemoryFromGPU))
 	}
-	if m.ptr != nil {
-		errs = append(errs, m.d.sys.Munmap(m.ptr, uintptr(m.size)))
-		m.ptr = nil
+	if m.held {
+		m.held = false
+		errs = append(errs, m.d.sys.Munmap(m.ptr(), uintptr(m.size)))
 	}
 	if m.alloc {
 		m.alloc = false

@@ -106,7 +106,7 @@ func (q *queue) initSaveArea() error {
 		return err
 	}
 	for i := range dies {
-		h := (*abi.ContextSaveAreaHeader)(unsafe.Add(q.cwsr.ptr, i*uint64(q.ctxBytes)))
+		h := (*abi.ContextSaveAreaHeader)(unsafe.Add(q.cwsr.ptr(), i*uint64(q.ctxBytes)))
 		h.DebugOffset = uint32((dies-i)*uint64(q.ctxBytes) + i*debug)
 		h.DebugSize = uint32(debug * (dies - i))
 	}
@@ -169,7 +169,7 @@ func (q *queue) run(addr uint64, n int) {
 	}
 	var room [4]uint32
 	for i, w := range pm4.Stream(room[:0]).IndirectBuffer(addr, n) {
-		at := (*uint32)(unsafe.Add(q.ring.ptr, (q.write+uint64(i))%ringDwords*4))
+		at := (*uint32)(unsafe.Add(q.ring.ptr(), (q.write+uint64(i))%ringDwords*4))
 		atomic.StoreUint32(at, w)
 	}
 	q.write += uint64(len(room))
