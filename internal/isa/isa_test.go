@@ -237,6 +237,7 @@ func TestRegs(t *testing.T) {
 		{"gfx1100", "cc404128 5c034346", 32, "v70+8 v161+8 v0+8 s126 | v40+8"},                           // v_wmma_f32_16x16x16_f16
 		{"gfx1100", "cc404128 5c034346", 64, "v70+8 v161+8 v0+4 s126+2 | v40+4"},                         // the same in wave64
 		{"gfx1100", "e06c7800 8bc00300", 32, "v3+2 s0+4 v0+2 s126 | "},                                   // buffer_store_b64 v[3:4], v[0:1], s[0:3], 11 idxen offen
+		{"gfx1100", "e0d42040 00000000", 32, "v0 s0 s0+4 s126 | "},                                       // buffer_atomic_add_u32 without return
 		{"gfx1100", "bf810001", 32, " | "},                                                               // s_setkill: nothing
 		{"gfx942", "d3cd4502 9c327d2e", 64, "a46+2 a62+2 v12+4 s126+2 | v2+4"},                           // v_mfma_f32_16x16x16_f16 v[2:5], a[46:47], a[62:63], v[12:15]
 		{"gfx942", "7d9800ff b0cbfac5", 64, "v0 s126+2 | s106+2"},                                        // v_cmp_gt_u32_e32 vcc, literal, v0

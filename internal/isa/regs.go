@@ -58,7 +58,7 @@ func (in *Inst) appendOpRegs(dst []RegRange, op *Op, y bool, wave int) []RegRang
 		if a.Dir.Reads() {
 			dst = append(dst, r)
 		}
-		if a.Dir.Writes() && (a.Dir != OutRtn || in.Returns()) {
+		if a.Dir.Writes() && (a.Dir != OutRtn && !(op.Has(FlagRtnOpt) && a.Dir == InOut) || in.Returns()) {
 			r.Write = true
 			dst = append(dst, r)
 		}
