@@ -11,3 +11,5 @@ func avxAddC(d, a, b *lanes, ci uint32) uint32 { return 0 }
 func avxSubC(d, a, b *lanes, ci uint32) uint32 { return 0 }
 
 func useAVX() {}
+
+func avxFmaF32(d, a, b, c *lanes) {}

@@ -30,7 +30,16 @@ type matrix struct {
 	selA, selB int // byte of the scale registers
 	sat        bool
 	w          int // lanes
+	at         []place
+	segs       [][]segment16 // of each register: lanes that need the same row of A
+	sameB      bool          // all registers need the same columns of B
 }
+
+// segment16 is a run of lanes, usually 16 or more.
+type segment16 struct{ from, to, block, row uint8 }
+
+// place is where an element of C and D is: register and lane number the slice, see [matrix.place].
+type place struct{ block, row, col uint8 }
 
 // Layouts.
 const (
@@ -182,6 +191,21 @@ func (c *compiler) matrix(name string) {
 	if m.layout == layoutWMMA3 && m.sparse {
 		c.u.run = nil
 	}
+	if m.out.bits <= 32 {
+		m.fillPlaces(m.registers(&c.x.dst))
+	}
+}
+
+// registers is the number of registers of C and D, counted twice where each holds two results.
+func (m *matrix) registers(x *dstMod) int {
+	words := int(x.bits+31) / 32
+	if m.layout != layoutMFMA {
+		words = max(words*32/m.w, 1) // stated for waves of 32
+	}
+	if m.out.bits == 16 && m.layout == layoutWMMA4 {
+		return 2 * words
+	}
+	return words
 }
 
 func (m *matrix) scaleOperands(c *compiler) {
@@ -243,6 +267,157 @@ func (e *elem) float(x uint64) float64 {
 	return float64(x)
 }
 
+// operands gathers A and B of all blocks into memory that the wave keeps.
+func (w *wave) operands(u *uop, m *matrix) []mats {
+	na, nb := m.m*m.k, m.n*m.k
+	if need := m.blocks * (na + nb); len(w.matrix) < need {
+		w.matrix = make([]float64, need)
+	}
+	if cap(w.blocks) < m.blocks {
+		w.blocks = make([]mats, m.blocks)
+	}
+	ops := w.blocks[:m.blocks]
+	buf := w.matrix
+	for i := range ops {
+		ops[i] = mats{buf[:na:na], buf[na : na+nb : na+nb]}
+		buf = buf[na+nb:]
+		if m.sparse {
+			clear(ops[i].a)
+		}
+	}
+	w.gather(u, m, ops, true)
+	w.gather(u, m, ops, false)
+	return ops
+}
+
+// runMatrixF32 forms float32 sums of exact products, a register of results at a time: for each k one multiply and
+// add of all lanes.
+func (w *wave) runMatrixF32(u *uop, m *matrix) {
+	x := &u.x.dst
+	ops := w.operands(u, m)
+	per := 1
+	if m.out.bits == 16 && m.layout == layoutWMMA4 {
+		per = 2
+	}
+	regs := m.registers(x)
+	words := regs / per
+	half := x.opSel>>2&1 != 0
+	cneg, cabs := u.x.src[2].neg, u.x.src[2].negHi && m.layout != layoutMFMA
+	// Results wait in out until all of C is read: the registers may overlap.
+	if len(w.results) < words {
+		w.results = make([]vreg, 32)
+	}
+	out := w.results[:words]
+	var a, acc vreg
+	if len(w.columns) < m.k {
+		w.columns = make([]vreg, max(m.k, 16))
+	}
+	b := w.columns[:m.k]
+	for r := range regs {
+		at := m.at[r*m.w : (r+1)*m.w]
+		for l := range at {
+			var v uint32
+			switch {
+			case u.c.kind == fromK:
+				v = uint32(u.x.kv[2])
+			case per == 2:
+				v = w.v[int(u.c.reg)+r/2][l] >> (16 * (r & 1)) & 0xffff
+			case m.out.bits == 16:
+				v = w.v[int(u.c.reg)+r][l] >> (16 * b2u(half)) & 0xffff
+			default:
+				v = w.v[int(u.c.reg)+r][l]
+			}
+			f := float32(m.out.float(uint64(v)))
+			if cabs && f < 0 {
+				f = -f
+			}
+			if cneg {
+				f = -f
+			}
+			acc[l] = u32(f)
+		}
+		if r == 0 || !m.sameB {
+			for l, p := range at {
+				col := ops[p.block].b[int(p.col)*m.k:][:m.k]
+				for k := range col {
+					b[k][l&63] = u32(float32(col[k]))
+				}
+			}
+		}
+		for k := range m.k {
+			for _, s := range m.segs[r] {
+				av := u32(float32(ops[s.block].a[int(s.row)*m.k+k]))
+				for l := range a[s.from:s.to] {
+					a[int(s.from)+l&63] = av
+				}
+			}
+			kFma(lo(&acc), lo(&a), lo(&b[k]))
+			if m.w == 64 {
+				kFma(hi(&acc), hi(&a), hi(&b[k]))
+			}
+		}
+		switch {
+		case m.out.kind == elemF32:
+			out[r] = acc
+			continue
+		case per == 2 && r&1 == 0:
+			out[r/2] = vreg{}
+		}
+		for l := range m.w {
+			h := f2h(f32(acc[l]))
+			if m.out.kind == elemBF16 {
+				h = f2bf(f32(acc[l]))
+			}
+			switch old := w.v[int(u.d)+r/per][l]; {
+			case per == 2:
+				out[r/2][l] |= h << (16 * (r & 1))
+			case half:
+				out[r][l] = old&0xffff | h<<16
+			default:
+				out[r][l] = old&0xffff0000 | h
+			}
+		}
+	}
+	for r := range out {
+		w.put(&w.v[int(u.d)+r], &out[r], w.full)
+	}
+}
+
+// kFma adds the products of a and b to d.
+func kFma(d, a, b *lanes) {
+	if hasAVX {
+		avxFmaF32(d, a, b, d)
+		return
+	}
+	kFmaF32(d, a, b, d)
+}
+
+func (m *matrix) fillPlaces(regs int) {
+	at := make([]place, 0, regs*m.w)
+	for r := range regs {
+		for l := range m.w {
+			b, row, col := m.place(l, r)
+			at = append(at, place{uint8(b), uint8(row), uint8(col)})
+		}
+	}
+	m.at = at
+	m.sameB = true
+	m.segs = make([][]segment16, regs)
+	for r := range regs {
+		row := at[r*m.w : (r+1)*m.w]
+		for l, p := range row {
+			if q := at[l]; p.block != q.block || p.col != q.col {
+				m.sameB = false
+			}
+			if n := len(m.segs[r]); n > 0 && m.segs[r][n-1].block == p.block && m.segs[r][n-1].row == p.row {
+				m.segs[r][n-1].to = uint8(l + 1)
+				continue
+			}
+			m.segs[r] = append(m.segs[r], segment16{uint8(l), uint8(l + 1), p.block, p.row})
+		}
+	}
+}
+
 // mats are the operands of one block, row-major: a is m*k, b is n*k.
 type mats struct{ a, b []float64 }
 
@@ -270,6 +445,10 @@ func runMatrix(w *wave, u *uop) {
 		})
 		return
 	}
+	if !m.scaled && !m.sparse {
+		w.runMatrixF32(u, m)
+		return
+	}
 	w.runMatrixBlocks(u, m, func(acc float64, a, b []float64) float64 {
 		s := float32(acc)
 		for i := range a {
@@ -288,12 +467,7 @@ func runMatrix(w *wave, u *uop) {
 
 func (w *wave) runMatrixBlocks(u *uop, m *matrix, dot func(acc float64, a, b []float64) float64) {
 	x := &u.x.dst
-	ops := make([]mats, m.blocks)
-	for i := range ops {
-		ops[i] = mats{make([]float64, m.m*m.k), make([]float64, m.n*m.k)}
-	}
-	w.gather(u, m, ops, true)
-	w.gather(u, m, ops, false)
+	ops := w.operands(u, m)
 	// All of C is read before D is written.
 	words := int(x.bits+31) / 32
 	if m.layout != layoutMFMA {

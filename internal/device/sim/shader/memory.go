@@ -11,6 +11,8 @@ import (
 type window struct {
 	mem Memory
 	seg [8]segment // most recent first
+
+	patterns ldsPatterns
 }
 
 type segment struct {
@@ -215,16 +217,22 @@ func (w *wave) refLDS(m *memOp, bytes int, mask uint64) {
 		return
 	}
 	words := max((bytes+3)/4, 1)
+	group := max(32/words, 8)
+	if w.arch == isa.CDNA4 && words >= 4 && !m.write {
+		group = 16 // reads twice as wide as CDNA3's, as the gfx950 gemm capture's SQ_LDS_IDX_ACTIVE shows
+	}
 	if mask == w.full && m.second < 0 {
-		if low, n, ok := w.simpleLDS(words); ok {
+		if low, n, ok := w.simpleLDS(words, group); ok {
 			r.Addr, r.LDSCycles, r.Bytes = low, uint16(n), uint32(bytes)*uint32(r.Lanes)
 			w.log.ref(r)
 			return
 		}
 	}
-	group := max(32/words, 8)
-	if w.arch == isa.CDNA4 && words >= 4 && !m.write {
-		group = 16 // reads twice as wide as CDNA3's, as the gfx950 gemm capture's SQ_LDS_IDX_ACTIVE shows
+	c := w.mem.patterns.find(&w.addr, mask, words, group, w.n)
+	if c.cycles != 0 {
+		r.Addr, r.LDSCycles, r.Bytes = w.lowest(mask), c.cycles, uint32(bytes)*uint32(r.Lanes)
+		w.log.ref(r)
+		return
 	}
 	cycles := 0
 	low := ^uint64(0)
@@ -236,12 +244,64 @@ func (w *wave) refLDS(m *memOp, bytes int, mask uint64) {
 		}
 		cycles += w.bankPasses(first, part, words, &low)
 	}
-	r.Addr, r.LDSCycles, r.Bytes = low, uint16(max(cycles, 1)), uint32(bytes)*uint32(r.Lanes)
+	c.cycles = uint16(max(cycles, 1))
+	r.Addr, r.LDSCycles, r.Bytes = low, c.cycles, uint32(bytes)*uint32(r.Lanes)
 	w.log.ref(r)
 }
 
+func (w *wave) lowest(mask uint64) uint64 {
+	low := ^uint64(0)
+	for x := mask; x != 0; x &= x - 1 {
+		low = min(low, w.addr[bits.TrailingZeros64(x)])
+	}
+	return low
+}
+
+// ldsPattern is how the lanes of an LDS access lie to each other. Moving all of them by the same number of dwords does
+// not change which conflict.
+type ldsPattern struct {
+	mask     uint64
+	words, n int
+	group    int
+	cycles   uint16 // 0: not known yet
+	rel      [64]uint64
+}
+
+// ldsPatterns are those seen last: loops and unrolled code repeat few.
+type ldsPatterns struct {
+	p    [4]ldsPattern
+	next int
+}
+
+// find returns the pattern of an access; it is new where cycles is 0.
+func (c *ldsPatterns) find(a *[64]uint64, mask uint64, words, group, n int) *ldsPattern {
+	base := a[0] &^ 3
+next:
+	for i := range c.p {
+		p := &c.p[i]
+		if p.mask != mask || p.words != words || p.group != group || p.n != n || p.rel[1] != a[1]-base || p.rel[31] != a[31]-base {
+			continue
+		}
+		var diff uint64
+		for l := 0; l < n && l < 64; l++ {
+			diff |= p.rel[l] ^ (a[l] - base)
+		}
+		if diff != 0 {
+			continue next
+		}
+		return p
+	}
+	p := &c.p[c.next]
+	c.next = (c.next + 1) % len(c.p)
+	p.mask, p.words, p.group, p.n, p.cycles = mask, words, group, n, 0
+	for l := 0; l < n && l < 64; l++ {
+		p.rel[l] = a[l] - base
+	}
+	return p
+}
+
 // simpleLDS recognizes the usual patterns: all lanes at one address, or one lane's data after the other's.
-func (w *wave) simpleLDS(words int) (low uint64, cycles int, ok bool) {
+func (w *wave) simpleLDS(words, group int) (low uint64, cycles int, ok bool) {
 	a := &w.addr
 	low = a[0]
 	step := a[1] - low
@@ -257,11 +317,10 @@ func (w *wave) simpleLDS(words int) (low uint64, cycles int, ok bool) {
 	if diff != 0 {
 		return 0, 0, false
 	}
-	groups := w.n / max(32/words, 8)
 	if step == 0 {
-		return low, groups, true
+		return low, w.n / group, true
 	}
-	return low, w.n * words / 32, true
+	return low, max(w.n*words/32, w.n/group), true
 }
 
 // bankPasses is the largest number of different dwords that one bank must serve.

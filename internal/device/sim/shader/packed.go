@@ -37,15 +37,14 @@ func runPacked(w *wave, u *uop) {
 		return
 	}
 	d := u.x.def
-	var raw, los, his [3]*vreg
-	var buf [6]vreg
+	var los, his [3]*vreg
+	buf := &w.p
 	for i := range d.n {
 		v := w.lanes(u.src(i), &w.t[i])
 		if i == 0 && u.x.dpp != nil {
 			w.dpp(u.x.dpp, &w.t[0], v)
 			v = &w.t[0]
 		}
-		raw[i] = v
 		m := &u.x.src[i]
 		los[i], his[i] = &buf[2*i], &buf[2*i+1]
 		w.half(los[i], v, m.opSel, m.neg, m.typ, d.flush)
@@ -153,10 +152,10 @@ func (w *wave) pairHalf(u *uop, i int, high bool, t *vreg) *vreg {
 
 func runPacked32(w *wave, u *uop) {
 	d := u.x.def
-	var out [2]vreg
+	out := w.p[3:5]
 	for h := range out {
 		var s [3]*vreg
-		var buf [3]vreg
+		buf := w.p[:3]
 		for i := range d.n {
 			m := &u.x.src[i]
 			sel, neg := m.opSel, m.neg
@@ -198,9 +197,8 @@ func runPacked32(w *wave, u *uop) {
 
 // runPackedMov takes the low result from source 0, the high one from source 1.
 func runPackedMov(w *wave, u *uop) {
-	var ba, bb vreg
-	a := *w.pairHalf(u, 0, u.x.src[0].opSel, &ba)
-	b := *w.pairHalf(u, 1, u.x.src[1].opSel, &bb)
+	a := *w.pairHalf(u, 0, u.x.src[0].opSel, &w.p[0])
+	b := *w.pairHalf(u, 1, u.x.src[1].opSel, &w.p[1])
 	w.put(&w.v[u.d], &a, w.exec)
 	w.put(&w.v[u.d+1], &b, w.exec)
 }

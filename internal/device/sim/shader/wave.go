@@ -37,6 +37,7 @@ type wave struct {
 	v          []vreg      // VGPRs, then AGPRs from accBase
 	t          [6]vreg     // operands that must be formed, results that must be merged
 	x          [4][64]uint64
+	p          [6]vreg // halves of packed operands
 	addr       [64]uint64
 
 	prog *Program
@@ -57,6 +58,10 @@ type wave struct {
 	mem   *window
 
 	scratch      []byte
+	matrix       []float64 // operands of matrix instructions, see operands
+	blocks       []mats
+	results      []vreg
+	columns      []vreg
 	scratchBytes uint32
 	gprIdx       bool // CDNA: VGPR numbers are relative to M0
 	waitBarrier  int  // RDNA4: the barrier that s_barrier_wait waits for
