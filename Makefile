@@ -63,7 +63,7 @@ bench:
 # demo records a bundled kernel on the simulated GPU and prints its waves and counters.
 demo: build
 	@mkdir -p out
-	bin/rigprof trace --device sim:gfx1100 --check --capture out/vadd.rigprof --launch testdata/kernels/launches.yaml#vadd testdata/kernels/gfx1100/vadd.co
+	bin/rigprof trace --device sim:gfx1100 --check --limit 8 --capture out/vadd.rigprof --launch testdata/kernels/launches.yaml#vadd testdata/kernels/gfx1100/vadd.co
 	bin/rigprof counters --device sim:gfx1100 -e SQ_WAVES,SQ_INSTS_VALU --capture out/vadd-counters.rigprof --launch testdata/kernels/launches.yaml#vadd testdata/kernels/gfx1100/vadd.co
 
 clean:
