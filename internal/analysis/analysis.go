@@ -84,8 +84,9 @@ type InstCost struct {
 	// Of memory instructions that a wait waited for: cycles from issue to the end of that wait, an upper bound of their latency.
 	Loads, LatencySum, LatencyMax int64
 	Between                       int64 // instructions between them and those waits, in all
-	// Of waits: cycles by the site waited for.
+	// Of waits: cycles by the site waited for, and how many instructions they waited for in all.
 	WaitedFor map[int32]int64
+	Drained   int64
 
 	lastWave int
 }

@@ -43,7 +43,7 @@ func TestWaits(t *testing.T) {
 	if c := p.Insts[1]; c.Loads != 0 {
 		t.Errorf("second load: %+v", c)
 	}
-	if c := p.Insts[2]; c.WaitedFor[0] != 61 {
+	if c := p.Insts[2]; c.WaitedFor[0] != 61 || c.Drained != 1 {
 		t.Errorf("wait: %+v", c)
 	}
 }

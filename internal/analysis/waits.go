@@ -130,6 +130,7 @@ func (q *queues) step(p *Profile, site int32, x window) {
 			l.Between += q.n - o.n - 1
 			l.LatencySum += x.end - o.issued
 			l.LatencyMax = max(l.LatencyMax, x.end-o.issued)
+			s.Drained++
 			if waitedFor < 0 || o.issued >= youngest {
 				waitedFor, youngest = o.site, o.issued
 			}

@@ -54,6 +54,12 @@ var rules = []Rule{
 		memoryBound,
 	},
 	{
+		"wait-for-all", "a wait in a loop that drains every outstanding load",
+		"A wait in a loop (8 or more times in each wave) lets no load stay outstanding although two or more are each time, and costs at least 5 % of all wave cycles. " +
+			"Where the first value is used before the others, wait for it alone (vmcnt(N), loadcnt N with N > 0) and let the rest arrive meanwhile; compilers do this when loads and uses are apart.",
+		waitForAll,
+	},
+	{
 		"lds-wait", "waits for LDS",
 		"A wait for LDS (lgkmcnt, dscnt) costs at least 5 % of all wave cycles although the accesses are fast: they are needed at once. Issue them earlier, load " +
 			"several at once (ds_load_b128), or let more waves share the SIMD.",
@@ -179,6 +185,19 @@ func memoryBound(h *Hot, r *Rule) []Advice {
 		p := h.Place(load.Where)
 		list = append(list, h.at(r, wait, cycles, "%d cycles (%s), %d of them exposed though %.1f waves shared the SIMD, waiting for %s at %#x (%s)",
 			cycles, h.share(cycles), wait.Exposed(), occ, p.Text, load.PC, p.Line()))
+	})
+	return list
+}
+
+func waitForAll(h *Hot, r *Rule) []Advice {
+	var list []Advice
+	h.waits(func(wait, load *analysis.InstCost, cycles int64) {
+		if load == nil || !isVMEM(load.Class) || wait.Site.Waits.Load != 0 || wait.Waves == 0 || wait.Hits < loopHits*wait.Waves || wait.Drained < 2*wait.Hits ||
+			!h.worth(cycles) || len(list) >= 3 {
+			return
+		}
+		list = append(list, h.at(r, wait, cycles, "waits for %.1f loads each of the %d times it runs in a wave: %d cycles (%s)",
+			float64(wait.Drained)/float64(wait.Hits), wait.Hits/wait.Waves, cycles, h.share(cycles)))
 	})
 	return list
 }

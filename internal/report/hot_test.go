@@ -165,8 +165,11 @@ func TestHotspots(t *testing.T) {
 	l := h.WaveList()
 	l.Width = 40
 	tables := l.Tables(1)
-	if n := len(tables[1].Rows); n != 2 || len(tables[1].Rows[0][1]) != 40 {
-		t.Errorf("picture %v", tables[1].Rows)
+	if r := tables[1].Rows[0]; r[2] != "2" || r[3] != "2" || r[5] != "1" {
+		t.Errorf("occupancy %v", r)
+	}
+	if n := len(tables[2].Rows); n != 2 || len(tables[2].Rows[0][1]) != 40 {
+		t.Errorf("picture %v", tables[2].Rows)
 	}
 }
 

@@ -69,11 +69,74 @@ func (l *WaveList) Tables(limit int) []Table {
 			percent(w.Idle, w.Cycles), percent(w.Stall, w.Cycles), percent(w.Issue, w.Cycles), percent(w.Hidden, w.Cycles), w.Hits, w.Kernel)
 	}
 	leftOut(&t, len(l.Waves), "waves", "--limit")
-	out := []Table{t}
+	out := []Table{t, l.occupancy()}
 	if l.Width > 0 {
 		out = append(out, l.picture()...)
 	}
 	return append(out, l.Quality.table())
+}
+
+// occupancy says how many waves each engine, and the SIMD that ran most of its waves, held at once.
+func (l *WaveList) occupancy() Table {
+	t := Table{Title: "occupancy, of all waves in the traces", Columns: []Column{
+		Number("dispatch"), Number("engine"), Number("waves"), Number("most at once"), Number("mean"), Number("SIMDs used"), Number("most on a SIMD"), Number("mean on a SIMD"),
+	}}
+	type key struct{ dispatch, engine int }
+	groups := map[key][]Wave{}
+	var order []key
+	for i := range l.hot.All {
+		w := &l.hot.All[i]
+		k := key{w.Dispatch, w.Engine}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], w.Wave)
+	}
+	for _, k := range order {
+		most, lives, busy := together(groups[k])
+		simds := map[slot][]Wave{}
+		for _, w := range groups[k] {
+			s := slot{cu: w.CU, simd: w.SIMD}
+			simds[s] = append(simds[s], w)
+		}
+		top, simdLives, simdBusy := 0, int64(0), int64(0)
+		for _, list := range simds {
+			m, l, b := together(list)
+			top, simdLives, simdBusy = max(top, m), simdLives+l, simdBusy+b
+		}
+		t.Add(k.dispatch, k.engine, len(groups[k]), most, ratio(lives, busy), len(simds), top, ratio(simdLives, simdBusy))
+	}
+	return t
+}
+
+func ratio(a, b int64) string {
+	if b == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", float64(a)/float64(b))
+}
+
+// together is how many of the waves ran at once at most, the sum of their lives, and the time in which any ran.
+func together(waves []Wave) (most int, lives, busy int64) {
+	type edge struct {
+		time int64
+		step int
+	}
+	edges := make([]edge, 0, 2*len(waves))
+	for _, w := range waves {
+		edges = append(edges, edge{w.Start, 1}, edge{w.Stop, -1})
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.step, b.step)) })
+	n, last := 0, int64(0)
+	for _, e := range edges {
+		if n > 0 {
+			busy += e.time - last
+			lives += int64(n) * (e.time - last)
+		}
+		n, last = n+e.step, e.time
+		most = max(most, n)
+	}
+	return most, lives, busy
 }
 
 // picture draws, for each dispatch and engine with instructions, a row per slot: what the wave there did most in each piece of time.
