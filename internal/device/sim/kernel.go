@@ -21,10 +21,11 @@ import (
 
 // Options qualifies a simulated GPU. The zero value is a quiet one.
 type Options struct {
-	Unstable  bool          // another process holds the power state: the stable one cannot be had
-	VMIDs     []uint32      // of the process: its dispatches have them in turn, as after re-mappings; nil: 8, the first that amdkfd has
-	WaitLimit time.Duration // of packets that wait for memory; 0: 10 s
-	Loads     []count.Load  // waves of other processes, as long as the GPU's clock goes
+	Unstable  bool                   // another process holds the power state: the stable one cannot be had
+	VMIDs     []uint32               // of the process: its dispatches have them in turn, as after re-mappings; nil: 8, the first that amdkfd has
+	WaitLimit time.Duration          // of packets that wait for memory; 0: 10 s
+	Loads     []count.Load           // waves of other processes, as long as the GPU's clock goes
+	Groups    func(*shader.GroupLog) // shown each workgroup that was executed, for tests; nil: nobody
 }
 
 // Kernel is a simulated kernel with one or more GPUs. Create it with New; Close ends what programs left open.

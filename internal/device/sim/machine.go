@@ -111,8 +111,29 @@ func (m *machine) time(ctx context.Context, d *cp.Dispatch, k *shader.Kernel, ru
 		m.trace.Dispatch(d.Start, die, d.VMID, d.Initiator)
 	}
 	res, err := m.timing.Dispatch(ctx, timing.Dispatch{
-		Start: d.Start, Kernel: k, Source: run, Dies: d.Dies, ThreadMgmt: d.ThreadMgmt, ResourceLimits: d.ResourceLimits,
+		Start: d.Start, Kernel: k, Source: m.source(run), Dies: d.Dies, ThreadMgmt: d.ThreadMgmt, ResourceLimits: d.ResourceLimits,
 		ID: m.dispatches, Traced: d.TraceEnable, Counted: d.CountEnable,
 	}, m.observers...)
 	return max(res.End, d.Start), err
+}
+
+// source is what the run hands out, shown to whoever wants to see it.
+func (m *machine) source(run *shader.Run) timing.Source {
+	if m.g.opts.Groups == nil {
+		return run
+	}
+	return &shown{run, m.g.opts.Groups}
+}
+
+type shown struct {
+	*shader.Run
+	show func(*shader.GroupLog)
+}
+
+func (s *shown) Next() (*shader.GroupLog, error) {
+	g, err := s.Run.Next()
+	if err == nil {
+		s.show(g)
+	}
+	return g, err
 }
