@@ -51,8 +51,6 @@ type GroupLog struct {
 	ID    [3]uint32
 	Waves []WaveLog
 	Prog  *Program
-
-	owner *Machine
 }
 
 // NumClasses is the number of isa.Class values.

@@ -50,7 +50,6 @@ type ext struct {
 	dpp      *dppCtl
 	pair     *[2]uop
 	mem      *memOp
-	sal      func(w *wave, u *uop)
 	mat      *matrix
 	cvt      *smallCvt
 	fp       bool // result depends on MODE

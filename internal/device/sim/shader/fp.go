@@ -345,16 +345,13 @@ func (n bigNum) round(rm uint8) float64 {
 	return math.Float64frombits(f64f.pack(neg, m.Uint64(), e, rm, false))
 }
 
-func f32(u uint32) float32   { return math.Float32frombits(u) }
-func u32(f float32) uint32   { return math.Float32bits(f) }
-func f64(u uint64) float64   { return math.Float64frombits(u) }
-func u64(f float64) uint64   { return math.Float64bits(f) }
-func isNaN32(u uint32) bool  { return u&0x7fffffff > 0x7f800000 }
-func isNaN16(u uint32) bool  { return u&0x7fff > 0x7c00 }
-func isNaN64(u uint64) bool  { return u<<1 > 0x7ff<<53 }
-func isSNaN32(u uint32) bool { return isNaN32(u) && u&0x400000 == 0 }
-func isSNaN16(u uint32) bool { return isNaN16(u) && u&0x200 == 0 }
-func isSNaN64(u uint64) bool { return isNaN64(u) && u&(1<<51) == 0 }
+func f32(u uint32) float32  { return math.Float32frombits(u) }
+func u32(f float32) uint32  { return math.Float32bits(f) }
+func f64(u uint64) float64  { return math.Float64frombits(u) }
+func u64(f float64) uint64  { return math.Float64bits(f) }
+func isNaN32(u uint32) bool { return u&0x7fffffff > 0x7f800000 }
+func isNaN16(u uint32) bool { return u&0x7fff > 0x7c00 }
+func isNaN64(u uint64) bool { return u<<1 > 0x7ff<<53 }
 
 // h2f widens a float16.
 func h2f(h uint32) float32 {

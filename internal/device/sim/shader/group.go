@@ -57,7 +57,7 @@ func newGroup(r *Run, number uint64, win *window) *group {
 		g.waves = append(g.waves, &wave{})
 	}
 	g.alive = count
-	g.log = newGroupLog(r.m, g.id, count, r.prog)
+	g.log = newGroupLog(g.id, count, r.prog)
 	for i := range count {
 		w := g.waves[i]
 		w.start(g, i, win, size, min(items-i*n, n))

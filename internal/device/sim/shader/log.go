@@ -7,12 +7,12 @@ const maxLog = 1 << 24
 
 var logPool sync.Pool
 
-func newGroupLog(m *Machine, id [3]uint32, waves int, p *Program) *GroupLog {
+func newGroupLog(id [3]uint32, waves int, p *Program) *GroupLog {
 	l, _ := logPool.Get().(*GroupLog)
 	if l == nil {
 		l = &GroupLog{}
 	}
-	l.ID, l.Prog, l.owner = id, p, m
+	l.ID, l.Prog = id, p
 	if cap(l.Waves) < waves {
 		l.Waves = append(l.Waves[:cap(l.Waves)], make([]WaveLog, waves-cap(l.Waves))...)
 	}
@@ -26,7 +26,7 @@ func newGroupLog(m *Machine, id [3]uint32, waves int, p *Program) *GroupLog {
 
 // Release gives the log's memory back. The log must not be used afterwards.
 func (l *GroupLog) Release() {
-	l.Prog, l.owner = nil, nil
+	l.Prog = nil
 	logPool.Put(l)
 }
 

@@ -230,7 +230,7 @@ func (w *wave) refLDS(m *memOp, bytes int, mask uint64) {
 	}
 	c := w.mem.patterns.find(&w.addr, mask, words, group, w.n)
 	if c.cycles != 0 {
-		r.Addr, r.LDSCycles, r.Bytes = w.lowest(mask), c.cycles, uint32(bytes)*uint32(r.Lanes)
+		r.Addr, r.LDSCycles, r.Bytes = w.addr[0]&^3+c.low, c.cycles, uint32(bytes)*uint32(r.Lanes)
 		w.log.ref(r)
 		return
 	}
@@ -244,17 +244,9 @@ func (w *wave) refLDS(m *memOp, bytes int, mask uint64) {
 		}
 		cycles += w.bankPasses(first, part, words, &low)
 	}
-	c.cycles = uint16(max(cycles, 1))
+	c.cycles, c.low = uint16(max(cycles, 1)), low-w.addr[0]&^3
 	r.Addr, r.LDSCycles, r.Bytes = low, c.cycles, uint32(bytes)*uint32(r.Lanes)
 	w.log.ref(r)
-}
-
-func (w *wave) lowest(mask uint64) uint64 {
-	low := ^uint64(0)
-	for x := mask; x != 0; x &= x - 1 {
-		low = min(low, w.addr[bits.TrailingZeros64(x)])
-	}
-	return low
 }
 
 // ldsPattern is how the lanes of an LDS access lie to each other. Moving all of them by the same number of dwords does
@@ -264,6 +256,7 @@ type ldsPattern struct {
 	words, n int
 	group    int
 	cycles   uint16 // 0: not known yet
+	low      uint64 // lowest address less lane 0's dword
 	rel      [64]uint64
 }
 

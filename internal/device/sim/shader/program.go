@@ -25,10 +25,9 @@ type Program struct {
 }
 
 type programState struct {
-	insts  []ProgInst
-	code   []uop // one more than insts per straight line: its continuation
-	byPC   map[uint64]int
-	starts []int
+	insts []ProgInst
+	code  []uop // one more than insts per straight line: its continuation
+	byPC  map[uint64]int
 }
 
 type codeBytes struct {

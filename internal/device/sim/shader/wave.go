@@ -32,7 +32,6 @@ type wave struct {
 	arch       isa.Arch
 	m          mode
 	modeBits   uint32
-	sgprs      int
 	s          [128]uint32 // by operand code; EXEC is mirrored here, null stays 0
 	v          []vreg      // VGPRs, then AGPRs from accBase
 	t          [6]vreg     // operands that must be formed, results that must be merged
