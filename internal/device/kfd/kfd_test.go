@@ -343,6 +343,18 @@ func TestProfileClose(t *testing.T) {
 	}
 }
 
+// A device that is lost while a take is open fails the take, with its name.
+func TestProfileLost(t *testing.T) {
+	d := openDev(t, broken{kernel(t, sim.Options{}, "gfx1100"), abi.WaitEvents, unix.EIO}, 0)
+	evs, err := profile.Take(t.Context(), func(ctx context.Context) error {
+		_, err := d.Submit(ctx, device.Words{pm4.OneDwordNop})
+		return err
+	})
+	if l, ok := errors.AsType[*profile.Lost](err); !ok || l.Device != d.Info().Name || !isLost(err) || evs != nil {
+		t.Errorf("%v, %v", evs, err)
+	}
+}
+
 func TestWaitLimit(t *testing.T) {
 	d, err := kfd.Open(kernel(t, sim.Options{}, "gfx1100"), 0, kfd.Options{WaitLimit: 10 * time.Millisecond})
 	if err != nil {

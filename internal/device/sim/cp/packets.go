@@ -351,10 +351,7 @@ func (p *Processor) atomicMem(ctx context.Context, b []uint32) error {
 	if len(b) != 8 {
 		return errLength
 	}
-	op, loop := b[0]&0x7f, b[0]>>8&0xf == 1
-	if p.GPU.Family == gpu.GFX9 {
-		op = b[0] & 0x7f // bit 6 is in no gfx9 header, but add_32 (79) is used there
-	}
+	op, loop := b[0]&0x7f, b[0]>>8&0xf == 1 // bit 6 of the operation is in no gfx9 header, but add_32 (79) is used there
 	addr := uint64(b[1]&^3) | uint64(b[2])<<32
 	wide := op == atomicSwap64
 	n := uint64(4)
