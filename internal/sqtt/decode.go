@@ -250,21 +250,22 @@ func (d *WaveDecoder) fast(s *scanBuffers, buf []byte, final bool) bool {
 	return d.fastRDNA(s, win, buf, size)
 }
 
-// start begins a wave by a WAVE_START.
-func (d *WaveDecoder) start(p *Packet) {
-	k := d.startKey(uint32(p.Raw)) % numSlots
+// start begins a wave in a slot by the WAVE_START raw, at bit off.
+func (d *WaveDecoder) start(k slotKey, raw uint32, now Cycles, off int64) {
+	k %= numSlots
 	l := &d.live[k]
 	if l.run == d.runs {
 		d.dropStart(l)
 	}
-	*l = liveWave{start: p.Time, off: p.Off, run: d.runs, raw: uint32(p.Raw)}
+	l.start, l.off, l.run, l.raw = now, off, d.runs, raw
 	d.open++
-	if d.walk != nil {
-		if i, ok := d.walk.slotOf(k, d.bits, d.family); ok && !d.walk.context(i, contextStepOf(d.family, l.raw), p.Time) {
-			w := d.waveOf(k, l.raw)
-			w.Start = p.Time
-			d.walk.start(i, w)
-		}
+	if d.walk == nil {
+		return
+	}
+	if i, ok := d.walk.slotOf(k, d.bits, d.family); ok && !d.walk.context(i, contextStepOf(d.family, raw), now) {
+		w := d.waveOf(k, raw)
+		w.Start = now
+		d.walk.start(i, w)
 	}
 }
 
@@ -300,23 +301,23 @@ func (d *WaveDecoder) roomFor(n int) (waves []Wave, have int) {
 	return d.res.Waves[:have+n+1], have
 }
 
-// stop ends a wave by a WAVE_END.
-func (d *WaveDecoder) stop(p *Packet) {
-	k := d.endKey(uint32(p.Raw)) % numSlots
-	l := &d.live[k]
+// stop ends a slot's wave by a WAVE_END at bit off.
+func (d *WaveDecoder) stop(k slotKey, now Cycles, off int64) {
+	k %= numSlots
 	if d.walk != nil {
 		if i, ok := d.walk.slotOf(k, d.bits, d.family); ok {
-			d.walk.stop(i, p.Time)
+			d.walk.stop(i, now)
 		}
 	}
+	l := &d.live[k]
 	if l.run != d.runs {
-		d.res.Losses.add(LossEnd, p.Off, p.Time, 1)
+		d.res.Losses.add(LossEnd, off, now, 1)
 		return
 	}
 	l.run = 0
 	d.open--
 	w := d.waveOf(k, l.raw)
-	w.Start, w.Stop = l.start, p.Time
+	w.Start, w.Stop = l.start, now
 	d.res.Waves = append(d.res.Waves, w)
 }
 
@@ -373,9 +374,9 @@ func (d *WaveDecoder) token(p *Packet) {
 	}
 	switch p.Kind {
 	case KindWaveStart, KindWaveStartExt:
-		d.start(p)
+		d.start(d.startKey(uint32(p.Raw)), uint32(p.Raw), p.Time, p.Off)
 	case KindWaveEnd:
-		d.stop(p)
+		d.stop(d.endKey(uint32(p.Raw)), p.Time, p.Off)
 	case KindTimestamp:
 		if m, ok := p.Marker(); ok {
 			d.res.Markers = append(d.res.Markers, m)

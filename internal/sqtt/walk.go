@@ -1,6 +1,7 @@
 package sqtt
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/rigprof/rigprof/internal/gpu"
@@ -37,7 +38,7 @@ func Walk(f gpu.Family, o WalkOptions, buf []byte, code Code, emit func(*WaveIns
 func (w *Walker) Reset(f gpu.Family, o WalkOptions, code Code, emit func(*WaveInsts)) {
 	w.WaveDecoder.Reset(f, o.Header)
 	k := &w.walk
-	if k.cache.code != code {
+	if !sameCode(k.cache.code, code) {
 		k.cache = codeCache{code: code}
 	}
 	waves := k.slots
@@ -49,6 +50,11 @@ func (w *Walker) Reset(f gpu.Family, o WalkOptions, code Code, emit func(*WaveIn
 	}
 	k.slots = waves
 	w.WaveDecoder.walk = k
+}
+
+// sameCode says whether both are known to be the same; those of a type that cannot be compared are not.
+func sameCode(a, b Code) bool {
+	return a == nil && b == nil || a != nil && b != nil && reflect.TypeOf(a).Comparable() && a == b
 }
 
 // waveState is what a traced RDNA wave does between its records.

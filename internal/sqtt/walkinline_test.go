@@ -310,6 +310,47 @@ func TestWalkParts(t *testing.T) {
 	}
 }
 
+// TestWalkerReset: a walker serves one stream after another, and keeps what it knows of the same code.
+func TestWalkerReset(t *testing.T) {
+	s := newTrace12()
+	s.pgm(0, 0x10, 0)
+	s.start(0, 0)
+	s.valu(1, 0)
+	s.stop(1, 0)
+	asked := 0
+	counted := &countingCode{asked: &asked}
+	plain := mapCode{0x1000: valu4, 0x1004: endpgm}
+	var w Walker
+	for i, code := range []Code{counted, counted, plain, plain, nil, counted} {
+		var got []uint64
+		w.Reset(gpu.GFX12, WalkOptions{}, code, func(wi *WaveInsts) {
+			for _, in := range wi.Insts {
+				got = append(got, in.PC)
+			}
+		})
+		w.Feed(s.bytes)
+		w.Close()
+		w.Close() // does nothing
+		want := []uint64{0x1000}
+		if code == nil {
+			want = []uint64{0}
+		}
+		if len(w.Result().Waves) != 1 || !cmp.Equal(got, want) {
+			t.Errorf("round %d: %d waves, addresses %#x", i, len(w.Result().Waves), got)
+		}
+	}
+	if asked == 0 || asked > 8 {
+		t.Errorf("the code was asked %d times", asked)
+	}
+}
+
+type countingCode struct{ asked *int }
+
+func (c *countingCode) At(pc uint64) (Insn, bool) {
+	*c.asked++
+	return mapCode{0x1000: valu4, 0x1004: endpgm}.At(pc)
+}
+
 // TestWalk9 follows the worked example of an ISSUE token and the INST tokens behind it, then a barrier and s_endpgm.
 func TestWalk9(t *testing.T) {
 	code := mapCode{}

@@ -157,8 +157,8 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 	if stall != 0 {
 		return d.plainUntil(buf, at*8+int(uint16(end))*4, false)
 	}
-	origin := d.now
-	k := d.walk
+	origin, first := d.now, (d.base+int64(at))*8
+	k, slots := d.walk, d.bits
 	var p Packet
 	for _, piece := range pieces {
 		for _, e := range piece.events {
@@ -193,13 +193,11 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 			case KindImmediate, KindWaveReady:
 				k.token(l.kind, gfx12, w, 0, now)
 				continue
-			case KindWaveStart, KindWaveEnd:
-				p.Family, p.Kind, p.Time, p.Off, p.Raw = family, l.kind, now, (d.base+int64(at))*8+int64(nibble)*4, w
-				if l.kind == KindWaveStart {
-					d.start(&p)
-				} else {
-					d.stop(&p)
-				}
+			case KindWaveStart:
+				d.start(slots.startKey(uint32(w)), uint32(w), now, first+int64(nibble)*4)
+				continue
+			case KindWaveEnd:
+				d.stop(slots.endKey(uint32(w)), now, first+int64(nibble)*4)
 				continue
 			case KindTimestamp:
 				if gfx12 {
