@@ -56,7 +56,7 @@ func newPM4DisasmCmd(e *env) *cobra.Command {
 func lookupGPU(name string) (*gpu.GPU, error) {
 	g, err := gpu.Lookup(strings.TrimPrefix(name, "sim:"))
 	if err != nil {
-		return nil, fmt.Errorf("%w ('rigprof list gpus' names what is known)", err)
+		return nil, &codeError{exitUsage, fmt.Errorf("%w ('rigprof list gpus' names what is known)", err)}
 	}
 	return g, nil
 }

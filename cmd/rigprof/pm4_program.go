@@ -59,7 +59,7 @@ func newPM4ProgramCmd(e *env, name string) *cobra.Command {
 		f.StringVar(&o.Size, "size", "1M", "trace `bytes` per engine")
 	}
 	f.StringVar(&o.Address, "address", "0x100000", "GPU `address` of the trace buffers (start) or of the ends (stop)")
-	f.StringVar(&o.Live, "live", "", "working units as hex `masks`: engines apart by /, arrays by comma (default: the model's)")
+	f.StringVar(&o.Live, "live", "", "working units as hex `masks`: engines apart by /, arrays by comma; of all dies or of one for every die (default: the model's)")
 	f.BoolVar(&o.Raw, "raw", false, "print one hex word a line instead of the disassembly")
 	f.StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
 	return cmd
@@ -91,6 +91,12 @@ func (o *programOptions) program(name string) ([]uint32, *gpu.GPU, error) {
 	if o.Live != "" {
 		if live, err = parseLive(o.Live); err != nil {
 			return nil, nil, err
+		}
+		if len(live) == g.SEs { // one die's engines stand for every die's
+			die := live
+			for range g.Dies - 1 {
+				live = append(live, die...)
+			}
 		}
 	}
 	address, err := strconv.ParseInt(o.Address, 0, 64)

@@ -152,8 +152,9 @@ type (
 func (h *Hot) WriteSpeedscope(w io.Writer) error {
 	f := ssFile{Schema: "https://www.speedscope.app/file-format-schema.json", Name: h.Device.title(), Exporter: "rigprof"}
 	frames := map[string]int{}
-	var samples [][]int
-	weights := make([][]int64, 3)
+	f.Shared.Frames = []ssFrame{} // an empty list, not null: viewers insist
+	samples := [][]int{}
+	weights := [][]int64{{}, {}, {}}
 	h.samples(func(stack []string, c *analysis.InstCost) {
 		var ids []int
 		for _, s := range stack {
