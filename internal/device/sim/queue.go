@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
 	"sync"
@@ -29,6 +28,8 @@ type queue struct {
 	aql         bool
 	dies        uint32 // that run it
 	ring        []byte
+	ringAddr    uint64 // as the GPU sees it
+	amdQueue    uint64 // of an AQL queue
 	write, read *uint64
 	bell        *uint64
 	rung        chan struct{} // one token: something may be new
@@ -83,6 +84,7 @@ func (p *process) createQueue(a *abi.CreateQueueArgs) error {
 		}
 	}
 	word := func(m *mapping, va uint64) *uint64 { return (*uint64)(unsafe.Pointer(&m.bytes[va-m.va])) }
+	q.ringAddr, q.amdQueue = a.RingBaseAddress, a.WritePointerAddress-cp.QueueWriteIndex
 	q.ring, q.write, q.read = ring.bytes[:a.RingSize], word(wp, a.WritePointerAddress), word(rp, a.ReadPointerAddress)
 	q.bell = (*uint64)(unsafe.Add(p.bells, 8*slot))
 	atomic.StoreUint64(q.bell, 0)
@@ -204,22 +206,12 @@ func (q *queue) drainAQL() error {
 	for q.processed < atomic.LoadUint64(q.write) {
 		at := q.ring[q.processed%size*pm4.AQLBytes:][:pm4.AQLBytes]
 		head := atomic.LoadUint32((*uint32)(unsafe.Pointer(&at[0])))
-		switch t := pm4.AQLType(head); t {
-		case pm4.AQLInvalid:
+		if pm4.AQLType(head) == pm4.AQLInvalid {
 			return nil // not published yet: its doorbell comes
-		case pm4.AQLVendor:
-			p, err := pm4.ParseAQLPM4(at)
-			if err != nil {
-				return err
-			}
-			if err := g.cp.RunIndirect(q.ctx, &q.state, q.dies, p.Addr, p.Dwords); err != nil {
-				return err
-			}
-			if p.CompletionSignal != 0 {
-				return errors.New("completion signals of AQL packets are not modelled")
-			}
-		default:
-			return fmt.Errorf("AQL packets of type %d are not modelled", t)
+		}
+		addr := q.ringAddr + q.processed%size*pm4.AQLBytes
+		if err := g.cp.AQL(q.ctx, &q.state, q.dies, addr, q.processed, q.amdQueue); err != nil {
+			return err
 		}
 		g.ticked()
 		binary.LittleEndian.PutUint16(at, uint16(pm4.AQLInvalid))

@@ -444,9 +444,11 @@ func (p *Processor) dmaData(b []uint32) error {
 	return nil
 }
 
+// useThreadDimensions is a bit of COMPUTE_DISPATCH_INITIATOR: the packet counts work-items, not workgroups.
+const useThreadDimensions = 1 << 5
+
 // dispatch is DISPATCH_DIRECT: the grid that the COMPUTE registers describe.
 func (p *Processor) dispatch(ctx context.Context, groups [3]uint32, initiator uint32) error {
-	const useThreadDimensions = 1 << 5
 	if initiator&pm4.InitiatorShaderEnable == 0 {
 		return nil
 	}
