@@ -158,13 +158,30 @@ func (p *Program) note(in *isa.Inst) {
 	if strings.Contains(in.Op.Name, "movrel") || strings.Contains(in.Op.Name, "gpr_idx") || strings.Contains(in.Op.Name, "swaprel") {
 		p.maxV = 256
 	}
-	if in.Op.Has(isa.FlagAtomic) && in.Op.Format != isa.DS {
-		if in.Returns() || strings.Contains(in.Op.Name, "_f32") || strings.Contains(in.Op.Name, "_f64") || strings.Contains(in.Op.Name, "_pk_") ||
-			strings.Contains(in.Op.Name, "cmpswap") || strings.Contains(in.Op.Name, "swap") || strings.Contains(in.Op.Name, "_inc") ||
-			strings.Contains(in.Op.Name, "_dec") || strings.Contains(in.Op.Name, "clamp") || strings.Contains(in.Op.Name, "sub_u") {
-			p.ordered = true
-		}
+	p.ordered = p.ordered || ordersGroups(in)
+}
+
+// ordersGroups tells whether results may depend on the order in which workgroups run: the instruction is an atomic
+// operation that returns a value or whose order matters, or a load that is to see what other workgroups store.
+// Plain loads of what another workgroup stores are a race on hardware too.
+func ordersGroups(in *isa.Inst) bool {
+	switch in.Op.Format {
+	case isa.FLAT, isa.GLOBAL, isa.MUBUF:
+	default:
+		return in.Op.Format == isa.SMEM && in.Op.Has(isa.FlagAtomic)
 	}
+	if in.Op.Has(isa.FlagAtomic) {
+		if in.Returns() {
+			return true
+		}
+		for _, s := range []string{"_f32", "_f64", "_pk_", "swap", "_inc", "_dec", "clamp", "cond_sub", "csub", "ordered"} {
+			if strings.Contains(in.Op.Name, s) {
+				return true
+			}
+		}
+		return false
+	}
+	return in.Op.Has(isa.FlagLoad) && (in.Flag(isa.FieldGLC) || in.Flag(isa.FieldSC0) || in.Flag(isa.FieldSC1) || in.Flag(isa.FieldScope))
 }
 
 func regOf(a *isa.Arg) uint16 {

@@ -6,8 +6,8 @@ import (
 
 // Slices are in instructions: short enough that a cancelled run stops within some milliseconds.
 const (
-	waveSlice  = 1 << 17
-	groupSlice = 1 << 20
+	waveSlice  = 1 << 15
+	groupSlice = 1 << 18
 )
 
 // group is a workgroup that runs.
