@@ -10,16 +10,8 @@ func (s *simd) tell(w *wave, o *sop, t, ready, execAt int64, taken bool) {
 		if taken && o.do == doBranch {
 			ev.Code = o.opTaken
 		}
-		if m.gfx9 {
-			if t > w.base+m.p.step {
-				st := ev
-				st.Kind, st.Time = Stall, w.base
-				m.events.add(st)
-			}
-		} else if t > ready && o.show != isa.TraceNone {
-			rd := ev
-			rd.Kind, rd.Time = WaveReady, ready
-			m.events.add(rd)
+		if !m.gfx9 && t > ready && !w.told {
+			s.ready(w, o, ready)
 		}
 		switch o.show {
 		case isa.TraceInst:
@@ -69,4 +61,27 @@ func (s *simd) tell(w *wave, o *sop, t, ready, execAt int64, taken bool) {
 		ex.Place, ex.Code = p, o.execCode+1
 		m.events.add(ex)
 	}
+}
+
+// ready tells that the wave's next instruction, o, could issue from t on.
+func (s *simd) ready(w *wave, o *sop, t int64) {
+	if o.show == isa.TraceNone || o.show == isa.TraceEnd {
+		return
+	}
+	w.told = true
+	s.m.events.add(Event{Time: t, Kind: WaveReady, Place: w.place, PC: o.pc, Wide: w.code.wide, Flags: s.m.flags})
+}
+
+// waiting tells what a detailed SIMD's waves wait for their turn with at the end of a window.
+func (s *simd) waiting(end int64) {
+	for i, w := range s.waves[:s.n] {
+		if s.at[i] < end && !w.told {
+			s.ready(w, &w.ops[w.cur], s.at[i])
+		}
+	}
+}
+
+// stalls tells that the wave's next instruction has to wait from t on.
+func (s *simd) stalls(w *wave, t int64) {
+	s.m.events.add(Event{Time: t, Kind: Stall, Place: w.place, PC: w.ops[w.cur].pc, Wide: w.code.wide, Flags: s.m.flags})
 }

@@ -25,7 +25,7 @@ type model struct {
 	saluFloat, saluMul                                                 int64
 	smemHit, smemL2                                                    int64
 	lds, ldsWide, l0, l1, l2, mem, store, storeMem, vmemLines, l2Line  int64
-	icacheMiss, icacheKiB, smemRate, matrixQueue                       int64
+	icacheMiss, icacheKiB, smemRate, matrixQueue, matrixLatency        int64
 }
 
 func (m *model) fields() map[string]*int64 {
@@ -41,7 +41,7 @@ func (m *model) fields() map[string]*int64 {
 		"salu_float": &m.saluFloat, "salu_mul": &m.saluMul, "smem_hit": &m.smemHit, "smem_l2": &m.smemL2,
 		"lds": &m.lds, "lds_wide": &m.ldsWide, "l0": &m.l0, "l1": &m.l1, "l2": &m.l2, "mem": &m.mem, "store": &m.store,
 		"store_mem": &m.storeMem, "vmem_lines": &m.vmemLines, "l2_line": &m.l2Line,
-		"icache_miss": &m.icacheMiss, "icache_kib": &m.icacheKiB, "smem_rate": &m.smemRate, "matrix_queue": &m.matrixQueue,
+		"icache_miss": &m.icacheMiss, "icache_kib": &m.icacheKiB, "smem_rate": &m.smemRate, "matrix_queue": &m.matrixQueue, "matrix_latency": &m.matrixLatency,
 	}
 }
 

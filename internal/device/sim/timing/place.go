@@ -32,6 +32,7 @@ type unit struct {
 	engine     int
 	sa, no     int
 	placed     int // groups since reset
+	next       int // SIMD of the next wave of a workgroup on both CUs: a guess, no capture has one
 	cus        []cu
 	simds      []*simd
 	scalar     cache // scalar cache
@@ -170,8 +171,12 @@ func (m *Machine) choose(u *unit) (c int, ok bool) {
 	if m.g.Family == gpu.GFX9 {
 		return 0, m.cuAllowed(u, 0) && m.fits(u, 0, n)
 	}
-	if n.wgp {
-		return 0, m.cuAllowed(u, 0) && m.cuAllowed(u, 1) && m.fits(u, 0, n)
+	if n.wgp && !n.single {
+		c := 0
+		if !m.cuAllowed(u, 0) {
+			c = 1
+		}
+		return c, m.cuAllowed(u, c) && m.fits(u, c, n)
 	}
 	for i := range u.cus {
 		c := (u.placed + i) & 1
@@ -202,13 +207,14 @@ func (m *Machine) fits(u *unit, c int, n *needs) bool {
 		m.tentative[i] = 0
 	}
 	gfx9 := m.g.Family == gpu.GFX9
+	wide := n.wgp && !n.single && m.cuAllowed(u, 1-c) // over both CUs
 	for w := range n.waves {
 		var want int
 		switch {
 		case gfx9:
 			want = gfx9Order[(cu.next+w)&3]
-		case n.wgp:
-			want = w & 3
+		case wide:
+			want = (u.next + w) & 3
 		case n.single && m.cuAllowed(u, 1-c):
 			want = (singleOrder[cu.placed&3]^u.no&1)*2 + c
 		case n.single:
@@ -220,7 +226,7 @@ func (m *Machine) fits(u *unit, c int, n *needs) bool {
 		if !m.room(s, want, n) { // the least loaded one
 			s = nil
 			for i, o := range u.simds {
-				if !gfx9 && !n.wgp && i&1 != c || !m.room(o, i, n) {
+				if !gfx9 && !wide && i&1 != c || !m.room(o, i, n) {
 					continue
 				}
 				if s == nil || o.used+m.tentative[i] < s.used+m.tentative[want] {

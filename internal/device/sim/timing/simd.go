@@ -21,7 +21,7 @@ type simd struct {
 	port     [maxSlots]uint8
 	waves    [maxSlots]*wave
 	free     [numPorts]int64 // when each unit takes the next instruction
-	matrix   int64           // when the matrix unit has done what is queued
+	matrix   int64           // when the matrix unit will have done what is queued
 	used     int             // slots
 	slots    uint32          // mask of them
 	nextSlot int             // gfx9
@@ -50,6 +50,9 @@ func (s *simd) run(end int64) {
 		}
 		s.issue(best, bt)
 	}
+	if s.detail && !s.m.gfx9 && len(s.m.observers) > 0 {
+		s.waiting(end)
+	}
 	next := int64(never)
 	for i := range s.at[:s.n] {
 		t := s.at[i]
@@ -75,9 +78,10 @@ func (s *simd) issue(i int, t int64) {
 	case portImm:
 		s.free[portImm] = 0 // any number of waves at once
 	case portMatrix:
-		s.matrix = max(s.matrix, t) + int64(o.busy)
+		// Matrix instructions queue up, and wait in the queue for what they read and overwrite; others of the VALU come behind them.
+		s.matrix = max(s.free[portVALU], t, w.written(o, t)) + int64(o.busy)
 		s.free[portMatrix] = max(s.matrix-m.p.matrixQueue, t+m.p.step)
-		s.free[portVALU] = max(s.free[portVALU], t+m.p.step)
+		s.free[portVALU] = s.matrix
 	}
 	w.st.N[o.stat]++
 	if t > ready {
@@ -91,6 +95,9 @@ func (s *simd) issue(i int, t int64) {
 	switch o.do {
 	case doALU:
 		v := uint32(t+int64(o.late)) << 2
+		if o.port == portMatrix {
+			v = uint32(s.matrix+m.p.matrixLatency-m.p.valuVALU) << 2
+		}
 		switch o.port {
 		case portSALU:
 			v |= fromSALU
@@ -154,7 +161,11 @@ func (s *simd) issue(i int, t int64) {
 		m.finish(w, t)
 		return
 	}
+	w.told = false
 	s.at[i], s.port[i] = w.prepare(next, taken)
+	if s.detail && m.gfx9 && s.at[i] > w.base+m.p.step {
+		s.stalls(w, w.base)
+	}
 }
 
 // memory times a memory instruction and says when its unit began with it.

@@ -68,15 +68,15 @@ type wave struct {
 	place Place
 	slot  uint8
 
-	piece  int   // index in log.Pieces
-	count  int32 // times that the piece is still to run after this one
-	cur    int32 // instruction
-	end    int32 // behind the piece
-	mem    int
-	base   int64 // when it could issue if nothing held it
-	phase  int   // barriers signalled
-	waits  bool  // at a barrier without a wait instruction of its own
-	jumped bool  // the next instruction is the target of a jump
+	piece int   // index in log.Pieces
+	count int32 // times that the piece is still to run after this one
+	cur   int32 // instruction
+	end   int32 // behind the piece
+	mem   int
+	base  int64 // when it could issue if nothing held it
+	phase int   // barriers signalled
+	waits bool  // at a barrier without a wait instruction of its own
+	told  bool  // that the next instruction waits for its turn
 
 	cnt   [numCnts]ring
 	acked int64 // when its last store was acknowledged
@@ -94,7 +94,7 @@ func (m *Machine) newWave() *wave {
 		for i := range w.cnt {
 			w.cnt[i].reset()
 		}
-		w.piece, w.mem, w.phase, w.waits, w.jumped, w.acked = 0, 0, 0, false, false, 0
+		w.piece, w.mem, w.phase, w.waits, w.told, w.acked = 0, 0, 0, false, false, 0
 		w.st = Stats{}
 		return w
 	}
@@ -112,6 +112,7 @@ func (m *Machine) launch(u *unit, c int, log *shader.GroupLog, at int64) {
 	g.log, g.u, g.cu, g.left, g.single = log, u, c, len(log.Waves), len(log.Waves) == 1
 	m.takeLDS(g)
 	u.placed++
+	u.next += len(log.Waves)
 	cu := &u.cus[c]
 	cu.placed++
 	cu.next += len(log.Waves)
@@ -234,7 +235,7 @@ func (w *wave) prepare(t int64, jumped bool) (at int64, port uint8) {
 		t = max(t, w.g.relAt)
 		w.waits = false
 	}
-	if o.nsrc > 0 {
+	if o.nsrc > 0 && o.port != portMatrix {
 		lat := &m.latency
 		now, wait := uint32(t)<<2, int64(0)
 		for _, r := range o.src[:o.nsrc] {
@@ -359,4 +360,22 @@ func (m *Machine) giveBack(w *wave) {
 	g.log.Release()
 	g.log = nil
 	m.freeGroup = append(m.freeGroup, g)
+}
+
+// written is when all that a matrix instruction reads or overwrites has been written, seen from t.
+func (w *wave) written(o *sop, t int64) int64 {
+	late := int64(0)
+	look := func(r uint16) {
+		v := w.reg[r]
+		if d := int64(int32(v&^3-uint32(t)<<2)>>2) + w.s.m.p.valuVALU; v != 0 && d > late && d < longest {
+			late = d
+		}
+	}
+	for _, r := range o.src[:o.nsrc] {
+		look(r)
+	}
+	for _, d := range o.dst[:o.ndst] {
+		look(d.first)
+	}
+	return t + late
 }
