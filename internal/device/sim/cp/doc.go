@@ -4,6 +4,8 @@
 // those name, and what the driver packages of other projects do with the packets. Registers are absolute dword
 // addresses, times shader cycles since the GPU was powered on.
 //
+// AQL packets are executed as well: the registers that a dispatch packet stands for are set, then the same dispatch runs.
+//
 // A Processor stands for the processors of all dies: they read the same stream, so packets are executed once,
 // on every die that PRED_EXEC lets through, in lockstep. Register files are per die; registers from 0xc000 on
 // are per shader engine too, as GRBM_GFX_INDEX selects. Registers of the trace and counter units are theirs
