@@ -13,7 +13,7 @@ import (
 	"github.com/rigprof/rigprof/internal/codeobj"
 )
 
-// Allocator gives memory that the GPU can read and write and that the caller owns: its GPU address and its bytes.
+// Allocator gives memory that the GPU can read and write and that the caller owns: its GPU address and its bytes, which are 0.
 type Allocator interface {
 	Alloc(size uint64) (addr uint64, mem []byte, err error)
 }
@@ -234,8 +234,10 @@ func (l *Launch) Build(k *codeobj.Kernel, mem Allocator, env Env) (*Ready, error
 				return nil, fmt.Errorf("launch: buffer %s of %d bytes: %w", b.Label(), p.Size(), err)
 			}
 			b.Mem = b.Mem[:p.Size()]
-			if err := p.Fill.Write(b.Mem, p.Type); err != nil {
-				return nil, err
+			if !p.Fill.zero() { // pages that nothing writes cost nothing
+				if err := p.Fill.Write(b.Mem, p.Type); err != nil {
+					return nil, err
+				}
 			}
 			le.PutUint64(at, b.Addr)
 			r.Buffers = append(r.Buffers, b)

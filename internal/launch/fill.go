@@ -77,6 +77,9 @@ func (f *Fill) valid(t Type, count uint64) error {
 	return nil
 }
 
+// zero says that every byte will be 0.
+func (f *Fill) zero() bool { return f.Kind == FillZero || f.Kind == FillConst && f.Value == 0 }
+
 // Write fills mem, whose size is a multiple of the type's, and which may hold anything before.
 func (f *Fill) Write(mem []byte, t Type) error {
 	size := t.Size()

@@ -31,7 +31,7 @@ func (h *heap) Alloc(size uint64) (uint64, []byte, error) {
 	h.next += 0x10000
 	addr := h.next
 	h.next += (size + 0xffff) &^ 0xffff
-	return addr, bytes.Repeat([]byte{0xa5}, int(size)), nil // fills must not rely on zeroed memory
+	return addr, make([]byte, size), nil
 }
 
 func openKernel(t *testing.T, path, name string) *codeobj.Kernel {
@@ -351,6 +351,33 @@ func TestHidden(t *testing.T) {
 	if r, err = l.Build(&k, &heap{}, env); err != nil || !bytes.Equal(r.Kernarg[8:], make([]byte, 256)) {
 		t.Errorf("version 4: %x, %v", r.Kernarg, err)
 	}
+}
+
+// TestZeroFill checks that a buffer of zeros is left as it was allocated: writing would make every page of it real.
+func TestZeroFill(t *testing.T) {
+	k := openKernel(t, kernelsDir+"/gfx1100/oob.co", "")
+	for arg, untouched := range map[string]bool{
+		"buf:64": true, "buf:u32[16]": true, "buf:u32[16]=zero": true, "buf:u32[16]=const:0": true, "buf:16=const:0": true, "buf:u32[16]=const:1": false,
+	} {
+		l, err := Flags{Args: []string{arg, "u64:0"}}.Parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := l.Build(k, marked{}, Env{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Buffers[0].Mem[0] == 0xa5; got != untouched {
+			t.Errorf("%s: left alone: %v", arg, got)
+		}
+	}
+}
+
+// marked gives memory that shows what was written.
+type marked struct{}
+
+func (marked) Alloc(size uint64) (uint64, []byte, error) {
+	return 0x10000, bytes.Repeat([]byte{0xa5}, int(size)), nil
 }
 
 // TestNoMetadata lays arguments out as C does where a file does not describe them.
