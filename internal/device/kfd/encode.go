@@ -202,7 +202,8 @@ func (e *encoder) part(p device.Part) error {
 	return nil
 }
 
-// Bits of DMA_DATA: both ends through L2, and the queue waits for the transfer.
+// Bits of DMA_DATA: both ends through L2, and the queue waits for the transfer. The wait's bit is that of the graphics queue's
+// packet; the compute queue's headers leave it reserved, and that it waits there is a guess until a real GPU was asked.
 const (
 	dmaSrcL2   = 3 << 29
 	dmaSrcData = 2 << 29
