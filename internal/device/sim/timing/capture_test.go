@@ -382,3 +382,131 @@ func spanOf(ws []wave, e uint8) int64 {
 	}
 	return hi - lo
 }
+
+type goldenInsts struct {
+	Streams []struct {
+		Dispatch, Se int
+		InstWaves    []struct {
+			Slot       int
+			Begin, End int64
+			Insts      [][5]any // time, duration, stall, category, pc
+		} `json:"inst_waves"`
+	}
+}
+
+// gaps collects the distances of issues of one capture, real and modelled.
+type gaps struct {
+	n, same, near int
+	longReal      []float64 // over 20 cycles: relative errors
+}
+
+func (g *gaps) add(real, model int64) {
+	g.n++
+	d := real - model
+	if d == 0 {
+		g.same++
+	}
+	if d >= -2 && d <= 2 {
+		g.near++
+	}
+	if real > 20 {
+		g.longReal = append(g.longReal, math.Abs(float64(d))/float64(real))
+	}
+}
+
+// TestIssueGaps compares, instruction by instruction of the traced waves, how long after the one before each issued.
+func TestIssueGaps(t *testing.T) {
+	var all gaps
+	fmt.Fprintf(t.Output(), "%-28s %-26s %8s %7s %9s %22s\n", "capture", "kernel", "gaps", "equal", "within 2", "error of gaps over 20")
+	for _, arch := range []string{"gfx1100", "gfx1200"} {
+		metas, _ := filepath.Glob(sharedtest.Path(t, "captures", arch) + "/*/meta.json")
+		for _, path := range metas {
+			dir := filepath.Dir(path)
+			capture := filepath.Base(dir)
+			if capture == "gemmbig" && !*long {
+				continue
+			}
+			var m captureMeta
+			readJSON(t, path, &m)
+			var gold goldenInsts
+			readJSON(t, filepath.Join(dir, "golden_amd.json"), &gold)
+			g := captureGPU(t, arch)
+			machine, err := timing.New(g, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := int64(1000)
+			for d := range m.Dispatches {
+				o := &observer{detail: func(engine, sa, unit, simd int) bool { return engine < 2 && sa == 0 && unit == 0 && simd == 0 }}
+				res, err := simulate(t, machine, g, dir, capture, &m, d, at, o)
+				if err != nil {
+					continue // TestCaptures tells
+				}
+				at = res.End + 100000
+				var one gaps
+				for _, s := range gold.Streams {
+					if s.Dispatch != d {
+						continue
+					}
+					modelled := o.issues(s.Se)
+					for _, w := range s.InstWaves {
+						q := modelled[uint8(w.Slot)]
+						if len(q) == 0 {
+							continue
+						}
+						ours := q[0]
+						modelled[uint8(w.Slot)] = q[1:]
+						n := len(w.Insts)
+						if n != len(ours) && n != len(ours)+1 { // the decoder adds s_endpgm
+							continue
+						}
+						last, lastOurs := w.Begin, ours[0]
+						for i := range ours {
+							at := int64(w.Insts[i][0].(float64)) + int64(w.Insts[i][2].(float64))
+							if i > 0 {
+								one.add(at-last, ours[i]-lastOurs)
+							}
+							last, lastOurs = at, ours[i]
+						}
+					}
+				}
+				if one.n == 0 {
+					continue
+				}
+				fmt.Fprintf(t.Output(), "%-28s %-26s %8d %6.0f%% %8.0f%% %21.0f%%\n", arch+"/"+capture, m.Dispatches[d].Kernel, one.n,
+					100*float64(one.same)/float64(one.n), 100*float64(one.near)/float64(one.n), 100*median(one.longReal))
+				all.n += one.n
+				all.same += one.same
+				all.near += one.near
+				all.longReal = append(all.longReal, one.longReal...)
+			}
+		}
+	}
+	t.Logf("%d gaps: %.0f%% equal, %.0f%% within 2 cycles; median error of those over 20 cycles %.0f%%", all.n, 100*float64(all.same)/float64(all.n),
+		100*float64(all.near)/float64(all.n), 100*median(all.longReal))
+}
+
+// issues are the times of the instructions of each wave of an engine's traced SIMD, by slot, in order of starts.
+func (o *observer) issues(engine int) map[uint8][][]int64 {
+	out := map[uint8][][]int64{}
+	for _, e := range o.events {
+		p := e.Place
+		if int(p.Engine) != engine || p.SA != 0 || p.Unit != 0 || p.SIMD != 0 {
+			continue
+		}
+		switch e.Kind {
+		case timing.WaveStart:
+			out[p.Slot] = append(out[p.Slot], nil)
+		case timing.Issue, timing.Immediate:
+			if e.Flags&timing.BarrierWait != 0 {
+				continue
+			}
+			ws := out[p.Slot]
+			ws[len(ws)-1] = append(ws[len(ws)-1], e.Time)
+		}
+	}
+	for slot, ws := range out {
+		out[slot] = slices.DeleteFunc(ws, func(w []int64) bool { return len(w) == 0 })
+	}
+	return out
+}

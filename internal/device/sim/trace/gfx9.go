@@ -9,7 +9,6 @@ type writer9 struct {
 	now   int64 // decoder's time, in cycles
 	group []token9
 	at    int64 // time of group
-	any   bool  // something but the prelude was written
 }
 
 // token9 is a token with a time bit of its own.

@@ -33,19 +33,16 @@ func (k *token) issued() bool { return k.kind >= tokInst && k.kind <= tokImm }
 
 // layout says how the two RDNA generations differ.
 type layout struct {
-	gfx12      bool
-	instDelta  uint8 // bit of INST's delta
-	timeBits   uint8 // TIMESTAMP's length
-	timeValue  uint8 // width of its value
-	rtFlag     uint64
-	idle       int64 // gaps above this are flushed to a chunk first
-	newPCBits  uint8
-	wave, op   uint8 // bits of INST's fields
-	endWave    uint8
-	startWave  uint8
-	startUnit  uint8
-	meBit      uint8
-	barrierBit bool
+	gfx12     bool
+	instDelta uint8 // bit of INST's delta
+	timeBits  uint8 // TIMESTAMP's length
+	timeValue uint8 // width of its value
+	rtFlag    uint64
+	idle      int64 // gaps above this are flushed to a chunk first
+	newPCBits uint8
+	wave, op  uint8 // bits of INST's fields
+	startWave uint8
+	meBit     uint8
 }
 
 var (

@@ -41,16 +41,10 @@ var regNames = map[string]int{
 	"BUF0_SIZE": rSize, "WPTR": rWptr, "STATUS": rStatus, "STATUS2": rStatus2, "DROPPED_CNTR": rDropped, "CNTR": rDropped,
 }
 
-// regInfo is where a register's value goes.
-type regInfo struct {
-	id     int
-	userNo bool // SQ_THREAD_TRACE_USERDATA: not the unit's own
-}
-
 // Units are the trace units of all engines of a GPU. They are for one goroutine at a time.
 type Units struct {
 	g     *gpu.GPU
-	regs  map[pm4.Reg]regInfo
+	regs  map[pm4.Reg]int // what each is for
 	units []*unit
 	sel   []int // per die: the engine that GRBM_GFX_INDEX selects, or All
 
@@ -63,7 +57,7 @@ type Units struct {
 
 // New makes the units of a GPU, switched off, that write to mem. regs is the register table of its GC version.
 func New(g *gpu.GPU, regs *pm4.RegTable, mem Memory) (*Units, error) {
-	t := &Units{g: g, regs: map[pm4.Reg]regInfo{}}
+	t := &Units{g: g, regs: map[pm4.Reg]int{}}
 	const prefix = "SQ_THREAD_TRACE_"
 	for _, r := range regs.All() {
 		name, ok := strings.CutPrefix(regs.Name(r), prefix)
@@ -77,7 +71,7 @@ func New(g *gpu.GPU, regs *pm4.RegTable, mem Memory) (*Units, error) {
 		if !ok {
 			id = rOther
 		}
-		t.regs[r] = regInfo{id: id}
+		t.regs[r] = id
 	}
 	sqg, sqgTop, sqgBottom := "SPI_CONFIG_CNTL", "ENABLE_SQG_TOP_EVENTS", "ENABLE_SQG_BOP_EVENTS"
 	if g.Family == gpu.GFX12 {
@@ -151,8 +145,8 @@ func (t *Units) engines(die, se int, f func(*unit)) {
 
 // WriteReg writes a register of engine se of a die, or of All.
 func (t *Units) WriteReg(now int64, die, se int, r pm4.Reg, v uint32) {
-	info := t.regs[r]
-	t.engines(die, se, func(u *unit) { u.write(now, info.id, r, v) })
+	id := t.regs[r]
+	t.engines(die, se, func(u *unit) { u.write(now, id, r, v) })
 }
 
 // ReadReg reads the register of the first selected engine.
@@ -160,7 +154,7 @@ func (t *Units) ReadReg(now int64, die, se int, r pm4.Reg) uint32 {
 	if se == All || se >= t.g.SEs {
 		se = 0
 	}
-	return t.units[die*t.g.SEs+se].read(now, t.regs[r].id, r)
+	return t.units[die*t.g.SEs+se].read(now, t.regs[r], r)
 }
 
 // RegWritten tells of a register write of any block, which streams show.
