@@ -294,8 +294,12 @@ func (d *WaveDecoder) unpaired(l *liveWave, end bool, off int64, now Cycles) (sk
 	return false
 }
 
-// roomFor is the result's waves with room for n more, and how many there are. What is beyond them is undefined.
-func (d *WaveDecoder) roomFor(n int) (waves []Wave, have int) {
+// roomFor is the result's waves with room for one more per event, and how many there are. What is beyond them is undefined.
+func (d *WaveDecoder) roomFor(pieces []piece) (waves []Wave, have int) {
+	n := 0
+	for _, p := range pieces {
+		n += len(p.events)
+	}
 	have = len(d.res.Waves)
 	d.res.Waves = slices.Grow(d.res.Waves, n+1)
 	return d.res.Waves[:have+n+1], have

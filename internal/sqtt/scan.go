@@ -89,8 +89,11 @@ func waveEvents(k Kind) bool {
 
 // scanBuffers are what one decoder scans with.
 type scanBuffers struct {
-	win  window
-	a, b eventList
+	win    window
+	chains [scanChains]chain
+	guess  chain
+	events [scanChains]eventList
+	pieces [scanChains]piece
 }
 
 var scanPool = sync.Pool{New: func() any { return new(scanBuffers) }}
@@ -101,70 +104,111 @@ type piece struct {
 	base   uint64 // scan time to add
 }
 
-// scanner is how a family's windows are scanned. Units are nibbles, or 16 bits on GFX9.
-type scanner struct {
-	// one scans from acc until the position limit and appends events to ev from n on. stall collects MISC stall flags.
-	one func(win *window, acc, limit uint64, ev *eventList, n uint) (end uint64, events uint, stall uint32)
-	// two does so at two places at once until one of them reaches its limit. One scan waits for its own loads most of
-	// the time; two take hardly longer.
-	two func(win *window, a, alimit uint64, aev *eventList, b, blimit uint64, bev *eventList) (aend uint64, n uint, bend uint64, m uint, stall uint32)
+// chain is one scan: it stands at acc and stops at or behind limit. Its events are ev[:n].
+type chain struct {
+	acc, limit uint64
+	ev         *eventList
+	n          uint
+	start      uint64
 }
+
+func (c *chain) pos() uint64 { return c.acc & (1<<16 - 1) }
+
+// scanner is how a family's windows are scanned. Units are nibbles, or 16 bits on GFX9. Scans collect MISC stall flags.
+type scanner struct {
+	// one scans to the chain's limit, two and four until one of the chains reaches its own. One scan waits for its own loads
+	// most of the time; four take hardly longer.
+	one  func(win *window, c *chain) (stall uint32)
+	two  func(win *window, a, b *chain) (stall uint32)
+	four func(win *window, a, b, c, d *chain) (stall uint32)
+}
+
+// to scans to a limit.
+func (sc *scanner) to(win *window, c *chain, limit uint64) (stall uint32) {
+	c.limit = limit
+	return sc.one(win, c)
+}
+
+const scanChains = 4
 
 // scanWindow scans the tokens of the first size units of a window, from unit start on. In a full window it leaves the last few
-// to the next one. It gives the scan word at the end, the events in one or two pieces, and the MISC stall flags seen (those of
+// to the next one. It gives the scan word at the end, the events in one or more pieces, and the MISC stall flags seen (those of
 // bytes that turned out to be no token among them).
 //
-// The window's second half is scanned at the same time as the first, from a guess: its middle. Token streams find their
-// step by themselves: the scan that comes out of the first half soon stands where the guess went, and from there on all
-// that the guess led to holds, with another base for its times. Where they do not meet, the first scan goes on alone.
-func (s *scanBuffers) scanWindow(sc *scanner, win *window, start, size uint64) (end uint64, pieces [2]piece, stall uint32) {
-	const least = 256 // units that are worth two scans
+// The window's quarters are scanned at the same time, all but the first from a guess: where they begin. Token streams find
+// their step by themselves: the scan that comes out of one quarter soon stands where the next one's guess went, and from
+// there on all that the guess led to holds, with another base for its times. Where they do not meet, the scan goes on alone
+// to the next quarter.
+func (s *scanBuffers) scanWindow(sc *scanner, win *window, start, size uint64) (end uint64, pieces []piece, stall uint32) {
+	const least = 256 // units that are worth a scan of their own
 	limit := max(start, size-min(size, windowTail))
-	mid := (start + limit) / 2 &^ 63
-	if mid < start+least/2 {
-		a, n, stall := sc.one(win, start, limit, &s.a, 0)
-		a, n = sc.tail(win, a, size, &s.a, n)
-		return a, [2]piece{{events: s.a[:n]}}, stall
+	c := &s.chains
+	for i := range c {
+		c[i] = chain{ev: &s.events[i], limit: limit}
 	}
-	a, n, b, m, stall := sc.two(win, start, mid, &s.a, mid, limit, &s.b)
-	var more uint32
-	a, n, more = sc.one(win, a, mid, &s.a, n)
-	stall |= more
-	b, m, more = sc.one(win, b, limit, &s.b, m)
-	stall |= more
+	c[0].acc = start
+	n := 1
+	if quarter := (limit - start) / scanChains &^ 63; quarter >= least {
+		n = scanChains
+		for i := 1; i < n; i++ {
+			c[i].acc = (start + uint64(i)*quarter) &^ 63
+			c[i].start = c[i].acc
+			c[i-1].limit = c[i].acc
+		}
+		stall |= sc.four(win, &c[0], &c[1], &c[2], &c[3])
+		last := 0 // the one of those before i that is not at its limit yet
+		for i := 1; i < n; i++ {
+			stall |= sc.two(win, &c[last], &c[i])
+			if c[last].pos() >= c[last].limit {
+				last = i
+			}
+		}
+		stall |= sc.one(win, &c[last])
+	} else {
+		stall |= sc.one(win, &c[0])
+	}
 
-	// Follow both until they stand at one place. The guess is followed anew from where it began; skip counts its events.
-	g, skip := mid, uint(0)
-	for uint16(a) != uint16(g) {
-		if uint64(uint16(a)) >= limit || uint64(uint16(g)) >= limit {
-			a, n, more = sc.one(win, a, limit, &s.a, n)
-			a, n = sc.tail(win, a, size, &s.a, n)
-			return a, [2]piece{{events: s.a[:n]}}, stall | more
+	// Follow two neighbours until they stand at one place. The guess is followed anew from where it began, to count the events
+	// before that place.
+	cur, skip, base := &c[0], uint(0), uint64(0)
+	pieces = s.pieces[:0]
+	for j := 1; j < n; j++ {
+		next := &c[j]
+		stop := next.limit
+		g := &s.guess
+		g.acc = next.start
+		skipped := uint(0)
+		for cur.pos() != g.pos() && cur.pos() < stop && g.pos() < stop {
+			if cur.pos() < g.pos() {
+				stall |= sc.to(win, cur, cur.pos()+1)
+			} else {
+				g.ev, g.n = cur.ev, cur.n // behind cur's events nothing is kept
+				sc.to(win, g, g.pos()+1)
+				skipped += g.n - cur.n
+			}
 		}
-		if uint16(a) < uint16(g) {
-			a, n, more = sc.one(win, a, uint64(uint16(a))+1, &s.a, n)
-			stall |= more
-		} else {
-			var events uint
-			g, events, _ = sc.one(win, g, uint64(uint16(g))+1, &s.a, n) // behind a's events nothing is kept
-			skip += events - n
+		if cur.pos() != g.pos() {
+			stall |= sc.to(win, cur, stop)
+			continue
 		}
+		pieces = append(pieces, piece{events: cur.ev[skip:cur.n], base: base})
+		base += cur.acc>>scanTime - g.acc>>scanTime
+		cur, skip = next, skipped
 	}
-	b, m = sc.tail(win, b, size, &s.b, m)
-	base := a>>scanTime - g>>scanTime
-	return b + base<<scanTime, [2]piece{{events: s.a[:n]}, {events: s.b[skip:m], base: base}}, stall
+	sc.tail(win, cur, size)
+	pieces = append(pieces, piece{events: cur.ev[skip:cur.n], base: base})
+	return cur.acc + base<<scanTime, pieces, stall
 }
 
-// tail goes on from limit to the stream's end, as long as entries are wholly before it.
-func (sc *scanner) tail(win *window, acc, size uint64, ev *eventList, n uint) (end uint64, events uint) {
-	for uint64(uint16(acc)) < size {
-		next, m, stall := sc.one(win, acc, uint64(uint16(acc))+1, ev, n)
-		if uint64(uint16(next)) > size || stall != 0 {
-			break
+// tail goes on to the stream's end, as long as entries are wholly before it.
+func (sc *scanner) tail(win *window, c *chain, size uint64) {
+	for c.pos() < size {
+		before := *c
+		if stall := sc.to(win, c, c.pos()+1); c.pos() > size || stall != 0 {
+			*c = before
+			return
 		}
-		acc, n = next, m
 	}
-	return acc, n
 }
 
 // load is 28 bits or more from a nibble on.

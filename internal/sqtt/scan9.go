@@ -13,12 +13,9 @@ var (
 
 func scanner9(kinds *scan9Kinds) *scanner {
 	return &scanner{
-		one: func(win *window, acc, limit uint64, ev *eventList, n uint) (uint64, uint, uint32) {
-			return scan9One(kinds, win, acc, limit, ev, n)
-		},
-		two: func(win *window, a, alimit uint64, aev *eventList, b, blimit uint64, bev *eventList) (uint64, uint, uint64, uint, uint32) {
-			return scan9Two(kinds, win, a, alimit, aev, b, blimit, bev)
-		},
+		one:  func(win *window, c *chain) uint32 { return scan9One(kinds, win, c) },
+		two:  func(win *window, a, b *chain) uint32 { return scan9Two(kinds, win, a, b) },
+		four: func(win *window, a, b, c, d *chain) uint32 { return scan9Four(kinds, win, a, b, c, d) },
 	}
 }
 
@@ -50,51 +47,80 @@ func newScan9Kinds(isEvent func(Kind) bool) *scan9Kinds {
 // scan9Plain are the bits of a unit that are 0 in a MISC of type TIME.
 const scan9Plain = 0xe00f
 
-func scan9One(kinds *scan9Kinds, win *window, acc, limit uint64, ev *eventList, n uint) (end uint64, events uint, stall uint32) {
-	_, _ = win[0], ev[0]
-	for uint64(uint16(acc)) < limit {
-		i := acc << 1 & (windowBytes - 1)
-		w := uint64(win[i]) | uint64(win[i+1])<<8 | uint64(win[i+2])<<16 | uint64(win[i+3])<<24 |
-			uint64(win[i+4])<<32 | uint64(win[i+5])<<40 | uint64(win[i+6])<<48 | uint64(win[i+7])<<56
-		run := uint(bits.TrailingZeros64(w&(scan9Plain|scan9Plain<<16|scan9Plain<<32)|1<<48)) & 48 // bits of plain MISCs
-		times := w >> 4 & (0xff | 0xff<<16 | 0xff<<32) & (1<<run - 1)
-		acc += uint64(run>>4) + (times * (1 | 1<<16 | 1<<32) >> 32 & 0xffff << scanTime)
-		u := w >> run
-		e := kinds[u&15]
-		ev[n%maxEvents] = acc
-		n += uint(e >> (16 + u>>13&7) & 1)
-		acc += uint64(e&7) | (u & uint64(e) >> 4 & 0xff << scanTime)
-	}
-	return acc, n, 0
+// run9 takes the plain MISCs, at most three, from where a scan stands. It gives the scan word behind them, the token there and
+// what kinds has for it.
+func run9(kinds *scan9Kinds, win *window, acc uint64) (at, token uint64, e uint32) {
+	i := acc << 1 & (windowBytes - 1)
+	w := binary.LittleEndian.Uint64(win[i : i+8])
+	run := uint(bits.TrailingZeros64(w&(scan9Plain|scan9Plain<<16|scan9Plain<<32)|1<<48)) & 48 // their bits
+	times := w >> 4 & (0xff | 0xff<<16 | 0xff<<32) & (1<<run - 1)
+	w >>= run
+	return acc + uint64(run>>4) + (times * (1 | 1<<16 | 1<<32) >> 32 & 0xffff << scanTime), w, kinds[w&15]
 }
 
-func scan9Two(kinds *scan9Kinds, win *window, a, alimit uint64, aev *eventList, b, blimit uint64, bev *eventList) (aend uint64, n uint, bend uint64, m uint, stall uint32) {
-	_, _, _ = win[0], aev[0], bev[0]
-	for uint64(uint16(a)) < alimit && uint64(uint16(b)) < blimit {
-		i := a << 1 & (windowBytes - 1)
-		j := b << 1 & (windowBytes - 1)
-		w := uint64(win[i]) | uint64(win[i+1])<<8 | uint64(win[i+2])<<16 | uint64(win[i+3])<<24 |
-			uint64(win[i+4])<<32 | uint64(win[i+5])<<40 | uint64(win[i+6])<<48 | uint64(win[i+7])<<56
-		v := uint64(win[j]) | uint64(win[j+1])<<8 | uint64(win[j+2])<<16 | uint64(win[j+3])<<24 |
-			uint64(win[j+4])<<32 | uint64(win[j+5])<<40 | uint64(win[j+6])<<48 | uint64(win[j+7])<<56
-		run := uint(bits.TrailingZeros64(w&(scan9Plain|scan9Plain<<16|scan9Plain<<32)|1<<48)) & 48
-		run2 := uint(bits.TrailingZeros64(v&(scan9Plain|scan9Plain<<16|scan9Plain<<32)|1<<48)) & 48
-		times := w >> 4 & (0xff | 0xff<<16 | 0xff<<32) & (1<<run - 1)
-		times2 := v >> 4 & (0xff | 0xff<<16 | 0xff<<32) & (1<<run2 - 1)
-		a += uint64(run>>4) + (times * (1 | 1<<16 | 1<<32) >> 32 & 0xffff << scanTime)
-		b += uint64(run2>>4) + (times2 * (1 | 1<<16 | 1<<32) >> 32 & 0xffff << scanTime)
-		u := w >> run
-		u2 := v >> run2
-		e := kinds[u&15]
-		e2 := kinds[u2&15]
-		aev[n%maxEvents] = a
-		bev[m%maxEvents] = b
-		n += uint(e >> (16 + u>>13&7) & 1)
-		m += uint(e2 >> (16 + u2>>13&7) & 1)
-		a += uint64(e&7) | (u & uint64(e) >> 4 & 0xff << scanTime)
-		b += uint64(e2&7) | (u2 & uint64(e2) >> 4 & 0xff << scanTime)
+// step9 is what a token and its kind add to a scan word, and 1 for an event.
+func step9(token uint64, e uint32) (add uint64, event uint) {
+	return uint64(e&7) | (token & uint64(e) >> 4 & 0xff << scanTime), uint(e >> (16 + token>>13&7) & 1)
+}
+
+func scan9One(kinds *scan9Kinds, win *window, c *chain) (stall uint32) {
+	acc, limit, ev, n := c.acc, c.limit, c.ev, c.n
+	_, _ = win[0], ev[0]
+	for uint64(uint16(acc)) < limit {
+		at, token, e := run9(kinds, win, acc)
+		ev[n%maxEvents] = at
+		add, event := step9(token, e)
+		acc, n = at+add, n+event
 	}
-	return a, n, b, m, 0
+	c.acc, c.n = acc, n
+	return 0
+}
+
+func scan9Two(kinds *scan9Kinds, win *window, ca, cb *chain) (stall uint32) {
+	a, al, aev, an := ca.acc, ca.limit, ca.ev, ca.n
+	b, bl, bev, bn := cb.acc, cb.limit, cb.ev, cb.n
+	_, _, _ = win[0], aev[0], bev[0]
+	for uint64(uint16(a)) < al && uint64(uint16(b)) < bl {
+		at, atok, ae := run9(kinds, win, a)
+		bt, btok, be := run9(kinds, win, b)
+		aev[an%maxEvents] = at
+		bev[bn%maxEvents] = bt
+		add, event := step9(atok, ae)
+		a, an = at+add, an+event
+		add, event = step9(btok, be)
+		b, bn = bt+add, bn+event
+	}
+	ca.acc, ca.n, cb.acc, cb.n = a, an, b, bn
+	return 0
+}
+
+func scan9Four(kinds *scan9Kinds, win *window, ca, cb, cc, cd *chain) (stall uint32) {
+	a, al, aev, an := ca.acc, ca.limit, ca.ev, ca.n
+	b, bl, bev, bn := cb.acc, cb.limit, cb.ev, cb.n
+	c, cl, cev, cn := cc.acc, cc.limit, cc.ev, cc.n
+	d, dl, dev, dn := cd.acc, cd.limit, cd.ev, cd.n
+	_, _, _, _, _ = win[0], aev[0], bev[0], cev[0], dev[0]
+	for uint64(uint16(a)) < al && uint64(uint16(b)) < bl && uint64(uint16(c)) < cl && uint64(uint16(d)) < dl {
+		at, atok, ae := run9(kinds, win, a)
+		bt, btok, be := run9(kinds, win, b)
+		ct, ctok, ce := run9(kinds, win, c)
+		dt, dtok, de := run9(kinds, win, d)
+		aev[an%maxEvents] = at
+		bev[bn%maxEvents] = bt
+		cev[cn%maxEvents] = ct
+		dev[dn%maxEvents] = dt
+		add, event := step9(atok, ae)
+		a, an = at+add, an+event
+		add, event = step9(btok, be)
+		b, bn = bt+add, bn+event
+		add, event = step9(ctok, ce)
+		c, cn = ct+add, cn+event
+		add, event = step9(dtok, de)
+		d, dn = dt+add, dn+event
+	}
+	ca.acc, ca.n, cb.acc, cb.n = a, an, b, bn
+	cc.acc, cc.n, cd.acc, cd.n = c, cn, d, dn
+	return 0
 }
 
 // waveKey9 is the slot that a GFX9 wave token names: cu 6..9, wave 10..13, simd 14..15.
@@ -121,7 +147,7 @@ func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, f
 	first := d.base + int64(at)
 	origin := d.now // time at the window's start, and what TIME_RESETs added since
 	live, runs := d.live, d.runs
-	waves, n := d.roomFor(len(pieces[0].events) + len(pieces[1].events))
+	waves, n := d.roomFor(pieces)
 	var p Packet
 	for _, piece := range pieces {
 		for _, e := range piece.events {

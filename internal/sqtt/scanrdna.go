@@ -1,6 +1,7 @@
 package sqtt
 
 import (
+	"encoding/binary"
 	"sync"
 
 	"github.com/rigprof/rigprof/internal/gpu"
@@ -15,47 +16,80 @@ var (
 // rdnaScanner scans nibble streams by a table.
 func rdnaScanner(tab *scanTable) *scanner {
 	return &scanner{
-		one: func(win *window, acc, limit uint64, ev *eventList, n uint) (uint64, uint, uint32) {
-			return scanOne(tab, win, acc, limit, ev, n)
-		},
-		two: func(win *window, a, alimit uint64, aev *eventList, b, blimit uint64, bev *eventList) (uint64, uint, uint64, uint, uint32) {
-			return scanTwo(tab, win, a, alimit, aev, b, blimit, bev)
-		},
+		one:  func(win *window, c *chain) uint32 { return scanOne(tab, win, c) },
+		two:  func(win *window, a, b *chain) uint32 { return scanTwo(tab, win, a, b) },
+		four: func(win *window, a, b, c, d *chain) uint32 { return scanFour(tab, win, a, b, c, d) },
 	}
 }
 
-func scanOne(tab *scanTable, win *window, acc, limit uint64, ev *eventList, n uint) (end uint64, events uint, stall uint32) {
+// entry is the table's word for where a scan stands, and the stream's bits there.
+func (tab *scanTable) entry(win *window, acc uint64) (e, w uint32) {
+	i := acc >> 1 & (windowBytes - 1)
+	w = binary.LittleEndian.Uint32(win[i:i+4]) >> (acc & 1 * 4)
+	return tab[uint16(w)], w
+}
+
+func scanOne(tab *scanTable, win *window, c *chain) (stall uint32) {
+	acc, limit, ev, n := c.acc, c.limit, c.ev, c.n
 	_, _, _ = tab[0], win[0], ev[0]
 	for uint64(uint16(acc)) < limit {
-		i := acc >> 1 & (windowBytes - 1)
-		w := (uint32(win[i]) | uint32(win[i+1])<<8 | uint32(win[i+2])<<16 | uint32(win[i+3])<<24) >> (acc & 1 * 4)
-		e := tab[uint16(w)]
+		e, w := tab.entry(win, acc)
 		ev[n%maxEvents] = acc
 		n += uint(e >> scanEvent)
 		stall |= w & e
 		acc += uint64(e & scanAdd)
 	}
-	return acc, n, stall & scanStalls
+	c.acc, c.n = acc, n
+	return stall & scanStalls
 }
 
-func scanTwo(tab *scanTable, win *window, a, alimit uint64, aev *eventList, b, blimit uint64, bev *eventList) (aend uint64, n uint, bend uint64, m uint, stall uint32) {
+func scanTwo(tab *scanTable, win *window, ca, cb *chain) (stall uint32) {
+	a, al, aev, an := ca.acc, ca.limit, ca.ev, ca.n
+	b, bl, bev, bn := cb.acc, cb.limit, cb.ev, cb.n
 	_, _, _, _ = tab[0], win[0], aev[0], bev[0]
-	for uint64(uint16(a)) < alimit && uint64(uint16(b)) < blimit {
-		i := a >> 1 & (windowBytes - 1)
-		j := b >> 1 & (windowBytes - 1)
-		w := (uint32(win[i]) | uint32(win[i+1])<<8 | uint32(win[i+2])<<16 | uint32(win[i+3])<<24) >> (a & 1 * 4)
-		v := (uint32(win[j]) | uint32(win[j+1])<<8 | uint32(win[j+2])<<16 | uint32(win[j+3])<<24) >> (b & 1 * 4)
-		e := tab[uint16(w)]
-		f := tab[uint16(v)]
-		aev[n%maxEvents] = a
-		bev[m%maxEvents] = b
-		n += uint(e >> scanEvent)
-		m += uint(f >> scanEvent)
-		stall |= w&e | v&f
-		a += uint64(e & scanAdd)
-		b += uint64(f & scanAdd)
+	for uint64(uint16(a)) < al && uint64(uint16(b)) < bl {
+		ae, aw := tab.entry(win, a)
+		be, bw := tab.entry(win, b)
+		aev[an%maxEvents] = a
+		bev[bn%maxEvents] = b
+		an += uint(ae >> scanEvent)
+		bn += uint(be >> scanEvent)
+		stall |= aw&ae | bw&be
+		a += uint64(ae & scanAdd)
+		b += uint64(be & scanAdd)
 	}
-	return a, n, b, m, stall & scanStalls
+	ca.acc, ca.n, cb.acc, cb.n = a, an, b, bn
+	return stall & scanStalls
+}
+
+func scanFour(tab *scanTable, win *window, ca, cb, cc, cd *chain) (stall uint32) {
+	a, al, aev, an := ca.acc, ca.limit, ca.ev, ca.n
+	b, bl, bev, bn := cb.acc, cb.limit, cb.ev, cb.n
+	c, cl, cev, cn := cc.acc, cc.limit, cc.ev, cc.n
+	d, dl, dev, dn := cd.acc, cd.limit, cd.ev, cd.n
+	_, _, _, _, _, _ = tab[0], win[0], aev[0], bev[0], cev[0], dev[0]
+	for uint64(uint16(a)) < al && uint64(uint16(b)) < bl && uint64(uint16(c)) < cl && uint64(uint16(d)) < dl {
+		ae, aw := tab.entry(win, a)
+		be, bw := tab.entry(win, b)
+		ce, cw := tab.entry(win, c)
+		de, dw := tab.entry(win, d)
+		aev[an%maxEvents] = a
+		bev[bn%maxEvents] = b
+		cev[cn%maxEvents] = c
+		dev[dn%maxEvents] = d
+		an += uint(ae >> scanEvent)
+		bn += uint(be >> scanEvent)
+		cn += uint(ce >> scanEvent)
+		dn += uint(de >> scanEvent)
+		stall |= aw&ae | bw&be | cw&ce | dw&de
+		a += uint64(ae & scanAdd)
+		b += uint64(be & scanAdd)
+		c += uint64(ce & scanAdd)
+		d += uint64(de & scanAdd)
+	}
+	ca.acc, ca.n, cb.acc, cb.n = a, an, b, bn
+	cc.acc, cc.n, cd.acc, cd.n = c, cn, d, dn
+	return stall & scanStalls
 }
 
 // waveBits say where an RDNA family's wave tokens name the slot. Its key has the array in bit 0, the SIMD in bits 1 and 2, then
@@ -130,7 +164,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 	first := (d.base + int64(at)) * 8
 	origin := d.now // time at the window's start, and the TIMESTAMPs since
 	bits, live, runs := d.bits, d.live, d.runs
-	waves, n := d.roomFor(len(pieces[0].events) + len(pieces[1].events))
+	waves, n := d.roomFor(pieces)
 	var p Packet
 	for _, piece := range pieces {
 		for _, e := range piece.events {
