@@ -54,7 +54,7 @@ fuzz:
 	@for f in $$(git grep -lE '^func Fuzz' -- '*_test.go'); do \
 		for t in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$f); do \
 			echo "$$(dirname $$f) $$t"; \
-			$(GO) test ./$$(dirname $$f) -run '^$$' -fuzz "^$$t\$$" -fuzztime $(FUZZTIME) || exit 1; \
+			$(GO) test ./$$(dirname $$f) -run '^$$' -fuzz "^$$t\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x || exit 1; \
 		done; done
 
 bench:

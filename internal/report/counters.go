@@ -55,12 +55,20 @@ type UnitValue struct {
 	Reason   string  `json:"reason,omitempty"`
 }
 
+// maxCopies is more than any GPU has of a block: a capture that claims more is not believed.
+const maxCopies = 64
+
 // gpuOf is the model of a capture's device with the shape that was recorded.
 func gpuOf(d *capture.Device) (*gpu.GPU, error) {
 	g, err := gpu.Lookup(d.Name)
 	if err != nil || g.Target != d.Target {
 		if g, err = gpu.Lookup(d.Target); err != nil {
 			return nil, err
+		}
+	}
+	for _, n := range []int{d.Dies, d.SEs, d.SAs, d.Units} {
+		if n < 1 || n > maxCopies {
+			return nil, fmt.Errorf("a GPU of %d dies, %d engines, %d arrays, %d units", d.Dies, d.SEs, d.SAs, d.Units)
 		}
 	}
 	g.Dies, g.SEs, g.SAs, g.Units, g.Live = d.Dies, d.SEs, d.SAs, d.Units, d.Live

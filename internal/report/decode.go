@@ -133,6 +133,8 @@ func Decode(files []StreamFile) *Decoded {
 			notes.add(name, capture.Warning, "empty, nothing was traced", "was the engine harvested, or the trace never started?")
 		case d.Streams[i].Packets == 0:
 			notes.add(name, capture.Warning, "no token could be read", "check --target")
+		case len(r.Waves) == 0 && r.Losses.OpenAtEnd+r.Losses.DroppedStarts > 0:
+			notes.add(name, capture.Loss, "waves start in it and none ends", "is the file whole?")
 		case len(r.Waves) == 0:
 			notes.add(name, idle, "no wave starts and ends in it", "no work may have run on this engine; --format packets shows what there is")
 		}

@@ -22,8 +22,9 @@ type Hot struct {
 	Waves   []analysis.Wave // with instructions
 	All     []RanWave       // every wave of the streams, for occupancy
 	Profile *analysis.Profile
-	Kernels []string // of each dispatch; of files: one for each
+	Kernels []string // of each dispatch; of files: their names
 	Objects []*codeobj.Object
+	Files   bool // from trace files: no dispatch says which kernel a wave ran
 
 	family gpu.Family
 	arch   isa.Arch
@@ -93,6 +94,21 @@ func (h *Hot) Place(w analysis.Where) *Place {
 	return p
 }
 
+// kernelOf names the kernel that a wave ran: the dispatch's, or, where a file is all there is, that of its first instruction.
+func (h *Hot) kernelOf(w *analysis.Wave) string {
+	if h.Files {
+		for i := range w.Insts {
+			if where := h.Profile.Insts[w.Insts[i].Site].Where; where.Object >= 0 {
+				return h.Place(where).Kernel
+			}
+		}
+	}
+	if w.Dispatch < 0 || w.Dispatch >= len(h.Kernels) {
+		return ""
+	}
+	return h.Kernels[w.Dispatch]
+}
+
 // functionName is a function as its source spells it. Clang 21 and later inline an OpenCL kernel's body into it under a name of their own.
 func functionName(s string) string {
 	return codeobj.Demangle(strings.TrimPrefix(s, "__clang_ocl_kern_imp_"))
@@ -123,7 +139,7 @@ type HotRow struct {
 	Exposed int64 `json:"exposed"`
 
 	Latency    *int64 `json:"latency_mean"` // of loads that a wait named
-	LatencyMax int64  `json:"latency_max,omitempty"`
+	LatencyMax *int64 `json:"latency_max"`
 }
 
 // Hotspots is the document rigprof/hotspots/1.
@@ -153,7 +169,7 @@ func (h *Hot) Hotspots(by, sort string) *Hotspots {
 	}
 	type group struct {
 		HotRow
-		loads, latency int64
+		loads, latency, latencyMax int64
 	}
 	groups := map[string]*group{}
 	var order []string
@@ -167,7 +183,7 @@ func (h *Hot) Hotspots(by, sort string) *Hotspots {
 		g.Cost.Add(c.Cost)
 		g.loads += c.Loads
 		g.latency += c.LatencySum
-		g.LatencyMax = max(g.LatencyMax, c.LatencyMax)
+		g.latencyMax = max(g.latencyMax, c.LatencyMax)
 	}
 	for _, c := range h.Profile.Sorted(func(c *analysis.InstCost) int64 { return c.Cycles() }) {
 		p := h.Place(c.Where)
@@ -190,7 +206,7 @@ func (h *Hot) Hotspots(by, sort string) *Hotspots {
 		g.Cycles, g.Exposed = g.Cost.Cycles(), g.Cost.Exposed()
 		if g.loads > 0 {
 			mean := g.latency / g.loads
-			g.Latency = &mean
+			g.Latency, g.LatencyMax = &mean, &g.latencyMax
 		}
 		d.Rows = append(d.Rows, g.HotRow)
 	}
@@ -217,6 +233,10 @@ func (d *Hotspots) Tables(limit int) []Table {
 		cols = append(cols, Number("latency"), Text("address"), Text("source"), Text("instruction"))
 	} else {
 		cols = append(cols, Text(d.By))
+	}
+	if len(d.Rows) == 0 {
+		t := Table{Columns: []Column{Text("")}, Notes: []string{fmt.Sprintf("no hot spots of %s: no instruction was traced", d.Device.title())}}
+		return []Table{t, d.Quality.table()}
 	}
 	t := Table{Title: fmt.Sprintf("hot spots of %s by %s, %d wave cycles in all, most %s first", d.Device.title(), d.By, d.Cycles, d.Sort), Columns: cols}
 	for i := range d.Rows {
@@ -266,7 +286,7 @@ func (d *Hotspots) CSV() *Table {
 	}}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		t.Add(r.Name, r.Kernel, r.Address, r.Source, r.Class, r.Hits, r.Cycles, r.Stall, r.Idle, r.Issue, r.Hidden, r.Exposed, orNil(r.Latency), r.LatencyMax)
+		t.Add(r.Name, r.Kernel, r.Address, r.Source, r.Class, r.Hits, r.Cycles, r.Stall, r.Idle, r.Issue, r.Hidden, r.Exposed, orNil(r.Latency), orNil(r.LatencyMax))
 	}
 	return t
 }
@@ -298,8 +318,8 @@ func newHot(device DeviceDoc, f gpu.Family, target string, waves []analysis.Wave
 	h := &Hot{Device: device, Quality: q, Waves: waves, Objects: objects, Kernels: kernels, family: f}
 	h.arch, _ = isa.ArchOf(target)
 	h.Profile = analysis.Run(waves, sites)
-	if h.Profile.Total.Hits == 0 {
-		h.Quality.Note(capture.Warning, "trace the unit where waves ran: --unit, --simd, --detail-engines", "no instruction was traced")
+	if h.Profile.Total.Hits == 0 && !slices.ContainsFunc(h.Quality.Notes, func(n capture.Note) bool { return strings.HasPrefix(n.Text, noWaveThere) }) {
+		h.Quality.Note(capture.Warning, "a kernel of s_endpgm alone shows none; else trace them: --detail-engines, --unit, --simd", "no instruction was traced")
 	}
 	return h
 }

@@ -112,6 +112,7 @@ func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, er
 		family = d.Streams[0].family
 	}
 	h := makeHot(DeviceDoc{Name: "trace files", Target: target}, family, target, streams, code, kernels, d.Quality)
+	h.Files = true
 	for i := range d.Streams {
 		for _, w := range d.Streams[i].Waves {
 			h.All = append(h.All, RanWave{i, EngineWave{i, w}})

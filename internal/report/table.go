@@ -36,7 +36,7 @@ func (t *Table) Add(cells ...any) {
 		switch c := c.(type) {
 		case nil:
 		case string:
-			row[i] = c
+			row[i] = strings.ToValidUTF8(c, "\uFFFD") // names come from files
 		default:
 			row[i] = fmt.Sprint(c)
 		}

@@ -344,9 +344,12 @@ func (t *Traced) instructionCoverage(c *capture.Capture) {
 				advice += fmt.Sprintf(" --simd %d", s.simd)
 			}
 		}
-		q.Note(capture.Warning, advice, "no wave ran where instructions are traced (%s)", strings.Join(q.InstructionsTraced, "; "))
+		q.Note(capture.Warning, advice, noWaveThere+" (%s)", strings.Join(q.InstructionsTraced, "; "))
 	}
 }
+
+// noWaveThere begins the remark that the unit traced in detail was idle.
+const noWaveThere = "no wave ran where instructions are traced"
 
 // busiest is the engine and SIMD that ran most waves, the first of several.
 func (t *Traced) busiest() (engine int, at slot, ok bool) {

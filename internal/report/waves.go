@@ -40,12 +40,8 @@ func (h *Hot) WaveList() *WaveList {
 	l := &WaveList{Schema: "rigprof/waves/1", Device: h.Device, Waves: []WaveCost{}, Quality: h.Quality, hot: h}
 	for i := range h.Waves {
 		w := &h.Waves[i]
-		k := ""
-		if w.Dispatch >= 0 && w.Dispatch < len(h.Kernels) {
-			k = h.Kernels[w.Dispatch]
-		}
 		c := h.Profile.Waves[i]
-		l.Waves = append(l.Waves, WaveCost{w.Dispatch, k, w.Engine, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, c.Cycles(), c})
+		l.Waves = append(l.Waves, WaveCost{w.Dispatch, h.kernelOf(w), w.Engine, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, c.Cycles(), c})
 	}
 	slices.SortStableFunc(l.Waves, func(a, b WaveCost) int {
 		return cmp.Or(cmp.Compare(a.Dispatch, b.Dispatch), cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.Start, b.Start))
@@ -69,6 +65,9 @@ func (l *WaveList) Tables(limit int) []Table {
 			percent(w.Idle, w.Cycles), percent(w.Stall, w.Cycles), percent(w.Issue, w.Cycles), percent(w.Hidden, w.Cycles), w.Hits, w.Kernel)
 	}
 	leftOut(&t, len(l.Waves), "waves", "--limit")
+	if len(l.Waves) == 0 {
+		t.Title, t.Notes = "", []string{fmt.Sprintf("no waves with instructions on %s", l.Device.title())}
+	}
 	out := []Table{t, l.occupancy()}
 	if l.Width > 0 {
 		out = append(out, l.picture()...)
