@@ -55,7 +55,7 @@ func (c *compiler) vmem() {
 		m.v64, m.space = true, SpaceGlobal
 	case "scratch":
 		m.space = SpaceScratch
-	case "buffer":
+	case "buffer", "tbuffer":
 		m.space = SpaceGlobal
 	default:
 		return
@@ -82,6 +82,9 @@ func (c *compiler) vmem() {
 		case isa.FieldSoffset:
 			c.source(0, a)
 		}
+	}
+	if (unit == "buffer" || unit == "tbuffer") && c.typed(unit, rest, m) {
+		return
 	}
 	switch {
 	case strings.HasPrefix(rest, "load_lds_") || unit == "buffer" && in.Flag(isa.FieldLds):
@@ -163,6 +166,7 @@ type bufOp struct {
 	on           bool
 	rsrc         uint16
 	offen, idxen bool
+	typed        *typedOp
 }
 
 // place finds each enabled lane's address and space. Lanes whose access has no effect are left out of the
