@@ -2,8 +2,11 @@ package shader_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sort"
@@ -208,5 +211,51 @@ func drain(t *testing.T, run *shader.Run) (waves uint64, err error) {
 		}
 		waves += uint64(len(g.Waves))
 		g.Release()
+	}
+}
+
+// TestWorkers: logs and memory do not depend on how many goroutines run workgroups.
+func TestWorkers(t *testing.T) {
+	dir, ls := launches(t)
+	for i := range ls {
+		l := &ls[i]
+		switch l.Name {
+		case "reduce", "stencil5", "histogram", "gather", "transpose_lds":
+		default:
+			continue
+		}
+		var want [sha256.Size]byte
+		for n, workers := range []int{1, 2, 5} {
+			j := prepare(t, "gfx1100", filepath.Join(dir, "co", "gfx1100", l.File+".co"), l)
+			j.k.Log = shader.LogFull
+			m := shader.NewMachine(j.mem)
+			m.SetWorkers(workers)
+			h := sha256.New()
+			run := m.Run(t.Context(), j.k)
+			for {
+				g, err := run.Next()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintln(h, g.ID)
+				for i := range g.Waves {
+					fmt.Fprintln(h, g.Waves[i])
+				}
+				g.Release()
+			}
+			for _, mp := range j.mem.maps {
+				h.Write(mp.b)
+			}
+			var got [sha256.Size]byte
+			h.Sum(got[:0])
+			if n == 0 {
+				want = got
+			} else if got != want {
+				t.Errorf("%s: %d workers differ from one", l.Name, workers)
+			}
+		}
 	}
 }
