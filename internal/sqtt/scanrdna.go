@@ -141,12 +141,19 @@ func (b *waveBits) fill(w *Wave, k slotKey, raw uint32) {
 	w.CU = uint8(uint32(k)>>3&b.wgpMask | uint32(k)&1*b.array)
 	w.SIMD = uint8(k >> 1 & 3)
 	w.Slot = uint8(k >> (b.slot & 31))
-	count := raw >> 25
-	w.Lanes = uint8(count&31+1) & -uint8(count>>5&(count>>6))
+	w.Lanes = lanesOf[raw>>25]
 	queue := raw >> (b.pipe & 31)
 	w.Pipe = uint8(queue & 3)
 	w.ME = uint8(queue >> 2 & 1)
 }
+
+// lanesOf is the lanes that a WAVE_START's count stands for.
+var lanesOf = func() (t [128]uint8) {
+	for n := range 32 {
+		t[0x60+n] = uint8(n + 1)
+	}
+	return t
+}()
 
 // fastRDNA decodes one window of an RDNA stream, of which size bytes are the stream's.
 func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int) (more bool) {
