@@ -167,7 +167,8 @@ func captureGPU(t testing.TB, arch string) *gpu.GPU {
 const (
 	kernargBase = 0x7f0000000000
 	bufferBase  = 0x7f1000000000
-	bufferBytes = 68 << 20
+	bufferBytes = 4 << 20  // enough for all but the largest
+	largeBytes  = 68 << 20 // of gemmbig
 )
 
 // newKernel sets a dispatch of a capture up: code where it was, a buffer for each argument.
@@ -203,7 +204,11 @@ func newKernel(t testing.TB, dir string, m *captureMeta, d int, g *gpu.GPU) (*sp
 	for i, b := range order {
 		at := bufferBase + uint64(b)<<32
 		binary.LittleEndian.PutUint64(args[8*i:], at)
-		mem.add(at, make([]byte, bufferBytes))
+		size := bufferBytes
+		if strings.HasSuffix(dir, "gemmbig") {
+			size = largeBytes
+		}
+		mem.add(at, make([]byte, size))
 	}
 	base := uint64(kernargBase + d<<16) // each dispatch has its own
 	mem.add(base, args)

@@ -76,7 +76,8 @@ func New(g *gpu.GPU, live [][]uint32) (*Machine, error) {
 	m.latency = [4][numBy]int64{
 		fromVALU: {byVALU: p.valuVALU, bySALU: p.valuSALU, bySMEM: p.valuSALU, byMem: p.valuVMEM, byBranch: p.valuBranch},
 		fromSALU: {byVALU: p.saluVALU, bySALU: p.saluSALU, bySMEM: p.saluSMEM, byMem: p.saluVMEM, byBranch: p.saluBranch},
-		fromMask: {byVALU: p.maskVALU, bySALU: p.valuSALU, bySMEM: p.valuSALU, byMem: p.valuVMEM, byBranch: p.valuBranch},
+		fromVCC:  {byVALU: p.maskVALU, bySALU: p.valuSALU, bySMEM: p.valuSALU, byMem: p.valuVMEM, byBranch: p.valuBranch},
+		fromMask: {byVALU: p.valuVALU, bySALU: p.valuSALU, bySMEM: p.valuSALU, byMem: p.valuVMEM, byBranch: p.valuBranch},
 	}
 	rate := g.MemBytesPerSec
 	if rate <= 0 {

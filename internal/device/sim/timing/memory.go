@@ -131,7 +131,12 @@ func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64) int64 {
 		}
 		done = max(done, ready)
 	}
-	return max(done, start+busy)
+	done = max(done, start+busy)
+	if !ref.Write { // data come back through one path of the CU, 32 bytes in a cycle
+		done = max(done, cu.back+int64(ref.Bytes)>>5)
+		cu.back = done
+	}
+	return done
 }
 
 func (m *Machine) load(d *die, u *unit, cu *cu, line uint64, at int64) int64 {

@@ -19,6 +19,7 @@ type model struct {
 	warmStart, coldStart, waveEnd                                      int64
 	valuVALU, maskVALU, valuSALU, valuVMEM, valuBranch                 int64
 	saluVALU, saluSALU, saluSMEM, saluVMEM, saluBranch                 int64
+	vmemRead, vmemNext, saluDone                                       int64
 	branchTaken, branchNot, waitDone, barrier                          int64
 	valu64, valuShift64, valuMul, valuTrans                            int64
 	valuExec, f64Exec, saluExec, smemExec, ldsExec, vmemExec           int64
@@ -42,6 +43,7 @@ func (m *model) fields() map[string]*int64 {
 		"lds": &m.lds, "lds_wide": &m.ldsWide, "l0": &m.l0, "l1": &m.l1, "l2": &m.l2, "mem": &m.mem, "store": &m.store,
 		"store_mem": &m.storeMem, "vmem_lines": &m.vmemLines, "l2_line": &m.l2Line,
 		"icache_miss": &m.icacheMiss, "icache_kib": &m.icacheKiB, "smem_rate": &m.smemRate, "matrix_queue": &m.matrixQueue, "matrix_latency": &m.matrixLatency,
+		"vmem_read": &m.vmemRead, "vmem_next": &m.vmemNext, "salu_done": &m.saluDone,
 	}
 }
 

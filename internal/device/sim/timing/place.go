@@ -24,6 +24,7 @@ type cu struct {
 	l0       cache
 	ldsFree  int64
 	vmemFree int64
+	back     int64 // when the last load's data are back
 }
 
 // unit is a WGP, on gfx9 a CU.

@@ -62,7 +62,15 @@ const (
 const (
 	fromVALU = iota
 	fromSALU
-	fromMask // a scalar register that the VALU wrote: carries and lane masks
+	fromVCC  // VCC, written by the VALU
+	fromMask // another scalar register that the VALU wrote
+)
+
+// What a hint waits for.
+const (
+	waitVALU   = 1 << iota // all of the wave's VALU instructions
+	waitScalar             // those that write scalar registers
+	waitSALU
 )
 
 // Registers in a wave's table of results: VGPRs, AGPRs, scalar registers by code, SCC.
@@ -84,6 +92,7 @@ type sop struct {
 	late         uint8 // cycles that its result comes later than the pair of units tells
 	exec         uint8 // cycles to its EXEC token; 0: none
 	execCode     uint8
+	hint         uint8 // what a doDelay waits for
 	show         isa.TraceKind
 	op, opTaken  uint8
 	newPC        bool
@@ -194,6 +203,9 @@ func (m *Machine) compile(pi *shader.ProgInst, wave int) sop {
 		m.barrierOp(&o, name)
 	case isa.Delay:
 		o.do, o.stat = doDelay, StatDelay
+		if name == "s_wait_alu" || name == "s_waitcnt_depctr" {
+			o.hint = depctr(uint32(in.Simm16()))
+		}
 	case isa.End:
 		o.do, o.port, o.stat = doEnd, portBranch, StatEnd
 	default:
@@ -207,6 +219,20 @@ func (m *Machine) compile(pi *shader.ProgInst, wave int) sop {
 	}
 	m.registers(&o, in)
 	return o
+}
+
+// depctr reads the counts of s_wait_alu; a field of ones does not wait. Layout: LLVM's DepCtr fields.
+func depctr(v uint32) (hint uint8) {
+	if v>>12&15 != 15 {
+		hint |= waitVALU
+	}
+	if v>>9&7 != 7 || v>>1&1 == 0 {
+		hint |= waitScalar
+	}
+	if v&1 == 0 {
+		hint |= waitSALU
+	}
+	return hint
 }
 
 func (m *Machine) barrierOp(o *sop, name string) {

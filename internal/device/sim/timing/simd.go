@@ -2,6 +2,7 @@ package timing
 
 import (
 	"github.com/rigprof/rigprof/internal/device/sim/shader"
+	"github.com/rigprof/rigprof/internal/isa"
 )
 
 const maxSlots = 32
@@ -101,16 +102,27 @@ func (s *simd) issue(i int, t int64) {
 		switch o.port {
 		case portSALU:
 			v |= fromSALU
+			w.salu = t
 			w.st.N[StatCyclesSALU] += m.p.step
 		default:
 			w.st.N[StatCyclesVALU] += int64(o.busy)
+			w.valu = t
+			for _, r := range o.src[:o.nsrc] {
+				if r >= regScalar {
+					w.read[r-regScalar] = uint32(t) << 2
+				}
+			}
 			if o.stat >= StatMatrixI8 && o.stat <= StatMatrixF6F4 {
 				w.st.N[StatCyclesMatrix] += int64(o.busy)
 			}
 		}
 		for _, d := range o.dst[:o.ndst] {
-			if v&3 == fromVALU && d.first >= regScalar {
-				v |= fromMask
+			if v&3 != fromSALU && d.first >= regScalar {
+				v = v&^3 | fromMask
+				if d.first == regScalar+isa.VccLo {
+					v = v&^3 | fromVCC
+				}
+				w.mask = t
 			}
 			for r := d.first; r < d.first+d.n; r++ {
 				w.reg[r] = v
@@ -145,6 +157,9 @@ func (s *simd) issue(i int, t int64) {
 	}
 	for more && w.ops[w.cur].do == doDelay {
 		w.st.N[StatDelay]++
+		if h := w.ops[w.cur].hint; h != 0 {
+			next = w.hint(h, next)
+		}
 		var tk bool
 		tk, more = w.step()
 		taken = taken || tk
@@ -196,6 +211,9 @@ func (s *simd) memory(w *wave, o *sop, ref *shader.MemRef, t int64) (execAt int6
 	default:
 		execAt = max(execAt, cu.vmemFree)
 		done := m.vector(s.u, s.cu, ref, t)
+		if !m.gfx9 {
+			w.hold(o, t)
+		}
 		w.cnt[o.cnt].push(done)
 		if o.do == doFlat {
 			w.cnt[cntDS].push(done)

@@ -79,11 +79,18 @@ type wave struct {
 	told  bool  // that the next instruction waits for its turn
 
 	cnt   [numCnts]ring
+	valu  int64 // issue of its last VALU instruction
+	mask  int64 // of its last one that writes a scalar register
+	salu  int64 // of its last SALU instruction
+	inUse int64 // until when memory instructions read the VGPRs in held
+	held  [regScalar / 64]uint64
 	acked int64 // when its last store was acknowledged
 	st    Stats
 	// Issue time <<2 | producer of each register's last write, see Machine.latency. The time is cut to 30 bits: a write so
 	// long ago that it seems to be of now costs some cycles.
 	reg [numRegs]uint32
+	// The same for the last read of scalar registers by the VALU.
+	read [numRegs - regScalar]uint32
 }
 
 func (m *Machine) newWave() *wave {
@@ -91,6 +98,9 @@ func (m *Machine) newWave() *wave {
 		w := m.free[n-1]
 		m.free = m.free[:n-1]
 		clear(w.reg[:])
+		clear(w.read[:])
+		clear(w.held[:])
+		w.valu, w.mask, w.salu, w.inUse = 0, 0, 0, 0
 		for i := range w.cnt {
 			w.cnt[i].reset()
 		}
@@ -247,6 +257,18 @@ func (w *wave) prepare(t int64, jumped bool) (at int64, port uint8) {
 		}
 		t += wait
 	}
+	switch o.by {
+	case byMem: // RDNA lets memory instructions go once the wave's VALU instructions are done
+		if !m.gfx9 {
+			t = max(t, w.valu+m.p.valuVMEM)
+		}
+	case byVALU:
+		if t < w.inUse {
+			t = w.overwrites(o, t)
+		}
+	case bySALU: // what the VALU is still to read must not change
+		t = w.unread(o, t)
+	}
 	switch o.do {
 	case doWait:
 		for c, n := range o.wait {
@@ -378,4 +400,60 @@ func (w *wave) written(o *sop, t int64) int64 {
 		look(d.first)
 	}
 	return t + late
+}
+
+// overwrites is when the instruction's results may replace VGPRs that memory instructions send.
+func (w *wave) overwrites(o *sop, t int64) int64 {
+	for _, d := range o.dst[:o.ndst] {
+		for r := d.first; r < d.first+d.n && r < regScalar; r++ {
+			if w.held[r>>6]>>(r&63)&1 != 0 {
+				return w.inUse
+			}
+		}
+	}
+	return t
+}
+
+// hold notes the VGPRs that a memory instruction at t sends.
+func (w *wave) hold(o *sop, t int64) {
+	p := w.s.m.p
+	if w.inUse <= t {
+		clear(w.held[:])
+	}
+	w.inUse = max(w.inUse, t+p.vmemRead) + p.vmemNext
+	for _, r := range o.src[:o.nsrc] {
+		if r < regScalar {
+			w.held[r>>6] |= 1 << (r & 63)
+		}
+	}
+}
+
+// unread is when the VALU has read the scalar registers that the instruction writes.
+func (w *wave) unread(o *sop, t int64) int64 {
+	now, wait := uint32(t)<<2, int64(0)
+	for _, d := range o.dst[:o.ndst] {
+		for r := d.first; r < d.first+d.n && r >= regScalar; r++ {
+			if v := w.read[r-regScalar]; v != 0 {
+				if d := int64(int32(v&^3-now)>>2) + w.s.m.p.valuSALU; d > wait && d < longest {
+					wait = d
+				}
+			}
+		}
+	}
+	return t + wait
+}
+
+// hint is when the instruction behind a hint may issue.
+func (w *wave) hint(h uint8, t int64) int64 {
+	p := w.s.m.p
+	if h&waitVALU != 0 {
+		t = max(t, w.valu+p.valuVMEM)
+	}
+	if h&waitScalar != 0 {
+		t = max(t, w.mask+p.valuSALU)
+	}
+	if h&waitSALU != 0 {
+		t = max(t, w.salu+p.saluDone)
+	}
+	return t
 }
