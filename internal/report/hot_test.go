@@ -355,3 +355,39 @@ func BenchmarkHotspots(b *testing.B) {
 		}
 	}
 }
+
+// TestHotNames checks how waves are named and what rows without a load's latency say.
+func TestHotNames(t *testing.T) {
+	h := hotOfTest(t)
+	if got := h.WaveList().Waves[0].Kernel; got != hostile {
+		t.Errorf("kernel %q, want the dispatch's", got)
+	}
+	h.Files = true
+	if got := h.WaveList().Waves[0].Kernel; got != "vadd" {
+		t.Errorf("kernel %q of trace files, want that of the code", got)
+	}
+	d := h.Hotspots("insn", "cycles")
+	for i, cells := range d.CSV().Rows {
+		if (cells[12] == "") != (d.Rows[i].Latency == nil) || (cells[13] == "") != (d.Rows[i].LatencyMax == nil) || (cells[12] == "") != (cells[13] == "") {
+			t.Errorf("latency columns %q and %q, row %+v", cells[12], cells[13], d.Rows[i])
+		}
+	}
+}
+
+// TestHotEmpty checks that a trace without instructions says so first, and only once why.
+func TestHotEmpty(t *testing.T) {
+	q := newQuality()
+	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100"}, gpu.GFX11, "gfx1100", nil, nil, nil, nil, q)
+	for _, v := range []interface{ Tables(int) []Table }{h.Hotspots("insn", "cycles"), h.WaveList()} {
+		if first := v.Tables(0)[0]; first.Title != "" || len(first.Notes) != 1 || !strings.HasPrefix(first.Notes[0], "no ") {
+			t.Errorf("%T begins with %+v", v, first)
+		}
+	}
+	if n := h.Quality.Notes; len(n) != 1 || n[0].Text != "no instruction was traced" {
+		t.Errorf("%+v", n)
+	}
+	q.Note(capture.Warning, "", "%s (engine 0)", noWaveThere)
+	if h = newHot(DeviceDoc{}, gpu.GFX11, "gfx1100", nil, nil, nil, nil, q); len(h.Quality.Notes) != 1 {
+		t.Errorf("%+v", h.Quality.Notes)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -290,5 +291,28 @@ func TestPrintable(t *testing.T) {
 		if got := Printable(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
+	}
+}
+
+// TestCut checks that a stream whose waves do not end is not called idle.
+func TestCut(t *testing.T) {
+	b := twoWaves()
+	d := Decode([]StreamFile{{Name: "a", Family: gpu.GFX11, Bytes: b[:len(b)/2]}})
+	if s := d.Streams[0]; len(s.Waves) != 0 || s.Losses.OpenAtEnd == 0 {
+		t.Fatalf("%+v", s)
+	}
+	if !slices.ContainsFunc(d.Quality.Notes, func(n capture.Note) bool { return n.Advice == "is the file whole?" }) {
+		t.Errorf("%+v", d.Quality.Notes)
+	}
+}
+
+// TestNames checks that a name that is no UTF-8 leaves CSV text.
+func TestNames(t *testing.T) {
+	table := Table{Columns: []Column{Text("name")}}
+	table.Add("a\xffb")
+	var b bytes.Buffer
+	must(t, table.CSV(&b))
+	if b.String() != "name\na\ufffdb\n" {
+		t.Errorf("%q", b.String())
 	}
 }
