@@ -288,20 +288,25 @@ func BenchmarkTokens(b *testing.B) {
 			mem := make(flat, 512<<20)
 			r := &rig{t: t, g: g, regs: regs, mem: mem, now: 1000}
 			r.units, _ = trace.New(g, regs, mem)
-			words, _ := sqtt.Start(g, g.LiveUnits(), 8<<20, bufAddr)
-			r.execute(words)
-			evs := oneWave(0, r.now)
-			wptr := r.reg("SQ_THREAD_TRACE_WPTR")
-			first := r.units.ReadReg(0, 0, 0, wptr)
+			start, _ := sqtt.Start(g, g.LiveUnits(), 8<<20, bufAddr)
+			stop, _ := sqtt.Stop(g, g.LiveUnits(), endAddr)
+			const batch = 1000 // waves of a trace
+			evs := make([]timing.Event, 0, batch*13)
+			for i := range batch {
+				evs = append(evs, oneWave(0, 1<<20+int64(i)*1000)...)
+			}
+			var bytes int64
 			b.ReportAllocs()
 			for b.Loop() {
+				r.now = 1000
+				r.execute(start)
 				r.units.Events(evs)
-				for i := range evs {
-					evs[i].Time += 1000
-				}
+				r.now = 1 << 22
+				r.execute(stop)
+				end := uint32(mem[endAddr]) | uint32(mem[endAddr+1])<<8 | uint32(mem[endAddr+2])<<16 | uint32(mem[endAddr+3])<<24
+				bytes += sqtt.Length(g, bufAddr, end)
 			}
-			n := int64(r.units.ReadReg(0, 0, 0, wptr)-first) * 32
-			b.SetBytes(max(n/int64(b.N), 1))
+			b.SetBytes(bytes / int64(b.N))
 			b.ReportMetric(float64(len(evs)*b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 		})
 	}
