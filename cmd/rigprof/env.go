@@ -157,7 +157,10 @@ func (e *env) output(path string, write func(w io.Writer) error) error {
 	if path == "" || path == "-" {
 		return buffered(e.Out, write)
 	}
-	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+	mode := os.FileMode(0o644)
+	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
+		mode = st.Mode().Perm()
+	} else if err == nil {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return fmt.Errorf("write: %w", err)
@@ -177,7 +180,7 @@ func (e *env) output(path string, write func(w io.Writer) error) error {
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // fails once renamed, as it should
 	err = buffered(f, write)
-	if cerr := f.Chmod(0o644); err == nil {
+	if cerr := f.Chmod(mode); err == nil {
 		err = cerr
 	}
 	if cerr := f.Close(); err == nil {

@@ -71,6 +71,11 @@ func (o *recordOptions) validate() error {
 	if err := o.renderOptions.validate(); err != nil {
 		return err
 	}
+	if o.Output != "" { // a folder that is missing should not be found out after a long run
+		if _, err := os.Stat(filepath.Dir(o.Output)); err != nil {
+			return fmt.Errorf("--output %s: %w", o.Output, err)
+		}
+	}
 	if o.Timeout < 0 {
 		return fmt.Errorf("--timeout %v: want 0 or more", o.Timeout)
 	}
