@@ -151,6 +151,10 @@ func (c *compiler) vmem() {
 		c.u.run = runLoad32
 	} else if m.write && m.atom == nil && m.bytes == 4 && !m.d16 {
 		c.u.run = runStore32
+	} else if m.load && m.bytes >= 8 {
+		c.u.run = runLoadWide
+	} else if m.write && m.atom == nil && m.bytes >= 8 {
+		c.u.run = runStoreWide
 	}
 	c.x.mem = m
 	c.ext()

@@ -1,0 +1,90 @@
+package shader
+
+import "math/bits"
+
+// Global loads and stores of 2 to 4 dwords a lane.
+
+// strided tells whether the lanes' data follow each other without gaps.
+func (w *wave) strided(bytes int) bool {
+	a := &w.addr
+	at := a[0]
+	var diff uint64
+	for l := 0; l < w.n && l < 64; l++ {
+		diff |= a[l] ^ at
+		at += uint64(bytes)
+	}
+	return diff == 0
+}
+
+func runLoadWide(w *wave, u *uop) {
+	m := u.x.mem
+	w.addresses(m)
+	mask := w.exec
+	size := m.bytes
+	if mask == w.full && w.strided(size) {
+		if b := w.mem.find(w.addr[0], size*w.n, false); b != nil {
+			b = b[:size*w.n]
+			for k := range m.words {
+				d := &w.v[m.dst+uint16(k)]
+				p := b[4*k:]
+				for l := 0; l < w.n && l < 64; l++ {
+					d[l] = le.Uint32(p[l*size:])
+				}
+			}
+			w.refGlobal(m, size, mask)
+			return
+		}
+	}
+	for x := mask; x != 0; x &= x - 1 {
+		l := bits.TrailingZeros64(x) & 63
+		b := w.mem.find(w.addr[l], size, false)
+		if b == nil {
+			var p [16]byte
+			if !w.mem.span(w.addr[l], p[:size], false) {
+				w.badAddress(u, w.addr[l], l, false)
+				return
+			}
+			b = p[:]
+		}
+		b = b[:size]
+		for k := range m.words {
+			w.v[m.dst+uint16(k)][l] = le.Uint32(b[4*k:])
+		}
+	}
+	w.refGlobal(m, size, mask)
+}
+
+func runStoreWide(w *wave, u *uop) {
+	m := u.x.mem
+	w.addresses(m)
+	mask := w.exec
+	size := m.bytes
+	if mask == w.full && w.strided(size) {
+		if b := w.mem.find(w.addr[0], size*w.n, true); b != nil {
+			b = b[:size*w.n]
+			for k := range m.words {
+				d := &w.v[m.data+uint16(k)]
+				p := b[4*k:]
+				for l := 0; l < w.n && l < 64; l++ {
+					le.PutUint32(p[l*size:], d[l])
+				}
+			}
+			w.refGlobal(m, size, mask)
+			return
+		}
+	}
+	for x := mask; x != 0; x &= x - 1 {
+		l := bits.TrailingZeros64(x) & 63
+		var p [16]byte
+		for k := range m.words {
+			le.PutUint32(p[4*k:], w.v[m.data+uint16(k)][l])
+		}
+		if b := w.mem.find(w.addr[l], size, true); b != nil {
+			copy(b[:size], p[:])
+		} else if !w.mem.span(w.addr[l], p[:size], true) {
+			w.badAddress(u, w.addr[l], l, true)
+			return
+		}
+	}
+	w.refGlobal(m, size, mask)
+}
