@@ -226,7 +226,7 @@ func (w *wave) bufferAddresses(u *uop, m *memOp) (mask uint64) {
 			continue
 		}
 		if stride == 0 {
-			if off+soff+uint64(m.bytes) > records && off+uint64(m.bytes) > records {
+			if off+soff+uint64(m.bytes) > records {
 				continue
 			}
 		} else if idx >= records {
