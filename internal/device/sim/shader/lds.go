@@ -320,14 +320,14 @@ func runDSPermute(w *wave, u *uop) {
 		a, v := &w.v[m.addr], &w.v[m.data]
 		for l := range w.n {
 			if w.exec>>l&1 != 0 {
-				t[(a[l]+uint32(m.off))>>2&uint32(w.n-1)] = v[l]
+				t[w.crossLane(l, a[l]+uint32(m.off))] = v[l]
 			}
 		}
 	default: // pull
 		a, v := &w.v[m.addr], &w.v[m.data]
 		fi := u.x.name == "ds_bpermute_fi_b32"
 		for l := range w.n {
-			j := (a[l] + uint32(m.off)) >> 2 & uint32(w.n-1)
+			j := w.crossLane(l, a[l]+uint32(m.off))
 			t[l] = 0
 			if fi || w.exec>>j&1 != 0 {
 				t[l] = v[j]
@@ -335,6 +335,16 @@ func runDSPermute(w *wave, u *uop) {
 		}
 	}
 	w.put(&w.v[m.dst], t, w.exec)
+}
+
+// crossLane is the lane that an address means to lane l. On gfx11 the crossbar serves the halves of a wave64 apart
+// (LLVM's GCNSubtarget::supportsWaveWideBPermute).
+func (w *wave) crossLane(l int, addr uint32) uint32 {
+	i := addr >> 2
+	if w.n == 64 && !w.arch.CDNA() && w.arch != isa.RDNA4 {
+		return uint32(l)&32 | i&31
+	}
+	return i & uint32(w.n-1)
 }
 
 // swizzle is the lane that lane l reads. The offset holds a mode in its top bits.

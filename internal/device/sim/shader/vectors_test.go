@@ -328,8 +328,25 @@ func (v *vector) excuse(w *wave, want *machineState) (activeOnly bool) {
 	return false
 }
 
+// spare is what one vector leaves for the next: states are large and there are many vectors.
+var spare struct {
+	state *machineState
+	data  []byte
+	group *group
+}
+
 func newState(w *wave) *machineState {
-	return &machineState{v: make([]vreg, len(w.v)), mem: make([]byte, memSize), lds: make([]byte, 1<<16), scratch: make([]byte, w.n*laneScratch)}
+	st := spare.state
+	if st == nil {
+		st = &machineState{v: make([]vreg, 2*accBase+64), mem: make([]byte, memSize), lds: make([]byte, 1<<16), scratch: make([]byte, 64*laneScratch)}
+		spare.state = st
+	}
+	clear(st.v)
+	clear(st.mem)
+	clear(st.lds)
+	clear(st.scratch)
+	st.s, st.scc, st.exec = [128]uint32{}, 0, 0
+	return &machineState{v: st.v[:len(w.v)], mem: st.mem, lds: st.lds, scratch: st.scratch[:w.n*laneScratch]}
 }
 
 func (v *vector) check(target string) (err error) {
@@ -338,8 +355,15 @@ func (v *vector) check(target string) (err error) {
 	if err != nil {
 		return err
 	}
-	mem := &vectorMem{code: code, data: make([]byte, memSize)}
+	if spare.data == nil {
+		spare.data = make([]byte, memSize)
+	}
+	mem := &vectorMem{code: code, data: spare.data}
 	m := NewMachine(mem)
+	if spare.group != nil {
+		m.pool.Put(spare.group)
+		spare.group = nil
+	}
 	k := &Kernel{Arch: arch, Entry: codeBase, Wave32: v.Wave == 32, Groups: [3]uint32{1, 1, 1}, Block: [3]uint32{uint32(v.Wave), 1, 1}, LDSBytes: 1 << 16, ScratchBytes: laneScratch}
 	den := uint32(0xf)
 	if v.Denorm == "flush32" {
@@ -352,6 +376,7 @@ func (v *vector) check(target string) (err error) {
 		r.prog.maxA = 256
 	}
 	g := newGroup(r, 0, newWindow(mem))
+	spare.group = g
 	w := g.waves[0]
 	w.v[0] = vreg{}
 	w.s = [128]uint32{}
