@@ -22,6 +22,6 @@
 // served decides only how they share a CU's LDS and address path inside one window. It is fixed, so results depend on
 // nothing but the input.
 //
-// Figures are in tables/model.tsv with their sources. Not modelled: clocks other than the shader clock, address translation,
+// Figures are in tables/model.tsv with their sources; ACCURACY.md compares with real captures. Not modelled: clocks other than the shader clock, address translation,
 // write-back traffic of caches, instruction prefetch beyond fixed depth, power.
 package timing

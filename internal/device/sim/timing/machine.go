@@ -33,6 +33,7 @@ type Machine struct {
 	units   []*unit
 	simds   []*simd
 	l1      []cache // of shader arrays
+	stores  []int64 // when each array's path for stores is free
 
 	codeEpoch uint64
 
@@ -112,6 +113,7 @@ func (m *Machine) build(live [][]uint32) {
 	for e, eng := range m.engines {
 		for sa := range g.SAs {
 			m.l1 = append(m.l1, newCache(g.L1Bytes))
+			m.stores = append(m.stores, 0)
 			for n := range g.Units {
 				u := &unit{engine: e, sa: sa, no: n, scalar: newCache(16 << 10), icache: make([]icacheLine, lines)}
 				u.live = live[e][sa]>>n&1 != 0

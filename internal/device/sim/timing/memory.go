@@ -106,6 +106,12 @@ func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64) int64 {
 	}
 	start := max(t, cu.vmemFree)
 	cu.vmemFree = start + busy
+	if ref.Write && !m.gfx9 {
+		// Stores of a shader array leave it through one path, 128 bytes in a cycle: gemmbig's fill kernels come near this rate.
+		path := &m.stores[u.engine*m.g.SAs+u.sa]
+		start = max(start, *path)
+		*path = start + max(int64(ref.Bytes)>>7, 1)
+	}
 	d := m.dies[m.engines[u.engine].die]
 	first := ref.Addr >> lineShift
 	if ref.Space == shader.SpaceScratch {
@@ -132,8 +138,8 @@ func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64) int64 {
 		done = max(done, ready)
 	}
 	done = max(done, start+busy)
-	if !ref.Write { // data come back through one path of the CU, 32 bytes in a cycle
-		done = max(done, cu.back+int64(ref.Bytes)>>5)
+	if !ref.Write { // data come back through one path of the CU, 64 bytes in a cycle
+		done = max(done, cu.back+int64(ref.Bytes)>>6)
 		cu.back = done
 	}
 	return done
