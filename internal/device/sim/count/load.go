@@ -10,6 +10,7 @@ type Load struct {
 	VMID   uint8
 	Period int64 // cycles between two starts on a unit; at least 1
 	Life   int64 // cycles of a wave; at least 1
+	Skew   int64 // by how much the period of each unit is longer than that of the unit before
 	Lanes  int
 	Wide   bool
 	// Stats is what each wave does; its Start and End are of no account.
@@ -25,7 +26,8 @@ type loadState struct {
 // loadUnit is a load's waves of one WGP or CU.
 type loadUnit struct {
 	at       timing.Place
-	next     int64  // start of the next wave
+	next     int64 // start of the next wave
+	period   int64
 	inFlight []bool // whether each is counted, the oldest first
 	end      int64  // of the oldest
 }
@@ -43,7 +45,8 @@ func (u *Unit) newLoads() {
 					}
 					at := timing.Place{Engine: uint8(e), SA: uint8(a), Unit: uint8(n)}
 					// Units are not in step.
-					s.units = append(s.units, loadUnit{at: at, next: int64(len(s.units)) * 7 % l.Period})
+					i := int64(len(s.units))
+					s.units = append(s.units, loadUnit{at: at, next: i * 7 % l.Period, period: max(l.Period+i*l.Skew, 1)})
 				}
 			}
 		}
@@ -86,12 +89,12 @@ func (l *loadState) step(u *Unit, n *loadUnit, now int64) {
 		st.Start, st.End = n.end-l.Life, n.end
 		u.waveEnd(n.end, wave{at: n.at, wide: l.Wide, counted: n.inFlight[0]}, &st)
 		n.inFlight = n.inFlight[1:]
-		n.end += l.Period
+		n.end += n.period
 		return
 	}
 	if len(n.inFlight) == 0 {
-		if skip := (now - l.Life - n.next) / l.Period; skip > 0 && !u.running(u.dies[int(n.at.Engine)/u.GPU.SEs]) {
-			n.next += skip * l.Period // nobody would count them
+		if skip := (now - l.Life - n.next) / n.period; skip > 0 && !u.running(u.dies[int(n.at.Engine)/u.GPU.SEs]) {
+			n.next += skip * n.period // nobody would count them
 			return
 		}
 		n.end = n.next + l.Life
@@ -99,7 +102,7 @@ func (l *loadState) step(u *Unit, n *loadUnit, now int64) {
 	counted := u.lets(n.at, l.VMID)
 	n.inFlight = append(n.inFlight, counted)
 	u.waveStart(n.next, wave{n.at, l.Lanes, l.Wide, true, counted})
-	n.next += l.Period
+	n.next += n.period
 }
 
 // abandon forgets the waves of a dispatch that failed: they never end.
