@@ -9,6 +9,9 @@
 //   - the window's parts are idle (before the instruction stood ready), stall (ready, not issued) and issue (running);
 //   - what is left from the last instruction's end to the wave's end is idle of the last instruction.
 //
+// Whoever makes the waves says what a record stands for beyond its token: a barrier lasts until the wave goes on, the time at
+// the program's end is stall.
+//
 // # Hidden cycles
 //
 // A cycle of an instruction's window is hidden if another wave of the same SIMD kept a pipe busy at that time whose rank is at least

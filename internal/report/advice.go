@@ -271,6 +271,24 @@ func barrierWait(h *Hot, r *Rule) []Advice {
 	return list
 }
 
+// elseReach is how many instructions may stand between the mask and the branch that it is for.
+const elseReach = 2
+
+// makesElse says whether an instruction computes the lanes of an else, as compilers write if and else on the exec mask. The guard of an if
+// alone, or of a loop, has none: lanes that take it are no divergence by themselves.
+func (h *Hot) makesElse(w analysis.Where) bool {
+	if w.Object < 0 || w.Object >= len(h.Objects) || h.Objects[w.Object] == nil {
+		return false
+	}
+	in, err := isa.Decode(h.arch, h.Objects[w.Object].Bytes(w.PC))
+	if err != nil {
+		return false
+	}
+	name := in.Op.Name
+	return strings.HasPrefix(name, "s_xor_b") || strings.HasPrefix(name, "s_and_not1_saveexec") || strings.HasPrefix(name, "s_andn2_saveexec") ||
+		strings.HasPrefix(name, "s_or_saveexec")
+}
+
 // minPaths is how many paths behind exec branches the same waves must run: an if and its else, or a bounds check, make one or two.
 const minPaths = 3
 
@@ -284,8 +302,12 @@ func divergence(h *Hot, r *Rule) []Advice {
 	var worst *analysis.InstCost
 	var most int64
 	paths := 0
+	sinceElse := elseReach                                                            // instructions since one that makes the mask of an else
 	for _, c := range h.Profile.Sorted(func(*analysis.InstCost) int64 { return 0 }) { // by place
-		if c.Class != isa.Branch || c.Object < 0 || c.Object >= len(h.Objects) || h.Objects[c.Object] == nil {
+		if sinceElse++; h.makesElse(c.Where) {
+			sinceElse = 0
+		}
+		if c.Class != isa.Branch || sinceElse > elseReach || c.Object < 0 || c.Object >= len(h.Objects) || h.Objects[c.Object] == nil {
 			continue
 		}
 		in, err := isa.Decode(h.arch, h.Objects[c.Object].Bytes(c.PC))

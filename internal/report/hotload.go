@@ -248,6 +248,9 @@ func walkStream(s *hotStream, arch isa.Arch, code []loadedCode) walked {
 			if w.sites[rec.Site].Class == isa.End {
 				rec.Stall = rec.Dur // the wave waits for its stores; nothing issues
 			}
+			if n := len(a.Insts); n > 0 && w.sites[a.Insts[n-1].Site].Class == isa.Barrier {
+				atBarrier(&a.Insts[n-1], rec.Time)
+			}
 			a.Insts = append(a.Insts, rec)
 		}
 		if !p.Last {
@@ -274,6 +277,16 @@ func walkStream(s *hotStream, arch isa.Arch, code []loadedCode) walked {
 		return walked{result: w.result}
 	}
 	return w
+}
+
+// atBarrier lets a barrier last until the wave's next instruction stands ready: a barrier's token tells when the wave arrived, and it leaves with
+// the last wave of its workgroup.
+func atBarrier(barrier *analysis.Inst, next int64) {
+	if gap := next - barrier.Time - int64(barrier.Dur); gap > 0 {
+		gap = min(gap, int64(1<<31-1-barrier.Dur))
+		barrier.Stall += int32(gap)
+		barrier.Dur += int32(gap)
+	}
 }
 
 func clamp32(n uint32) int32 { return int32(min(n, 1<<31-1)) }
