@@ -104,7 +104,7 @@ func (d *Device) allocate(size, align uint64, flags uint32) (*memory, error) {
 // allocateWith is allocate, and calls ready with the memory before anybody else can free it.
 func (d *Device) allocateWith(size, align uint64, flags uint32, ready func(*memory)) (*memory, error) {
 	if size == 0 || size > spaceBytes/2 {
-		return nil, fmt.Errorf("a buffer of %d bytes", size)
+		return nil, fmt.Errorf("a buffer of %d bytes: want from 1 to %d", size, uint64(spaceBytes/2))
 	}
 	if align == 0 {
 		align = pageBytes

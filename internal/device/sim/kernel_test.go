@@ -116,6 +116,10 @@ func TestMemoryRequests(t *testing.T) {
 	} {
 		c.want(c.do(abi.AllocMemoryOfGPU, unsafe.Pointer(&x.a)), unix.EINVAL, x.what)
 	}
+	large := abi.AllocMemoryOfGPUArgs{VAAddr: 2 * va, Size: vramBytes, GPUID: c.id, Flags: rw}
+	c.want(c.do(abi.AllocMemoryOfGPU, unsafe.Pointer(&large)), unix.ENOMEM, "more than is left")
+	large.Size = hostBytes() + pageBytes
+	c.want(c.do(abi.AllocMemoryOfGPU, unsafe.Pointer(&large)), unix.ENOMEM, "more than this machine has")
 	f := abi.FreeMemoryOfGPUArgs{Handle: h}
 	c.want(c.do(abi.FreeMemoryOfGPU, unsafe.Pointer(&f)), unix.EBUSY, "free what is mapped")
 	m := abi.MapMemoryToGPUArgs{Handle: h, DeviceIDsArrayPtr: uint64(uintptr(c.page)), NDevices: 1}

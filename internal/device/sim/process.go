@@ -138,13 +138,18 @@ func (p *process) allocMemory(a *abi.AllocMemoryOfGPUArgs) error {
 		return unix.EINVAL
 	}
 	size := roundUp(a.Size, pageBytes)
-	if a.VAAddr%pageBytes != 0 || a.VAAddr < vmBase || a.VAAddr+size > vmLimit+1 || size > vramBytes {
+	if a.VAAddr%pageBytes != 0 || a.VAAddr < vmBase || a.VAAddr+size > vmLimit+1 {
 		return unix.EINVAL
 	}
+	all := size
 	for _, b := range p.bos {
 		if a.VAAddr < b.va+b.size && b.va < a.VAAddr+size {
 			return unix.EINVAL
 		}
+		all += b.size
+	}
+	if all > vramBytes || size > hostBytes() {
+		return unix.ENOMEM
 	}
 	// The file only grows; its holes cost nothing.
 	p.k.mu.Lock()
@@ -164,6 +169,15 @@ func (p *process) allocMemory(a *abi.AllocMemoryOfGPUArgs) error {
 	p.bos[h] = &bo{va: a.VAAddr, size: size, off: uint64(off), flags: a.Flags, host: host}
 	a.Handle, a.MmapOffset = h, uint64(off)
 	return nil
+}
+
+// hostBytes is how much memory this machine has. More than that cannot be filled: trying would end other programs.
+func hostBytes() uint64 {
+	var s unix.Sysinfo_t
+	if err := unix.Sysinfo(&s); err != nil {
+		return vramBytes
+	}
+	return s.Totalram * uint64(s.Unit)
 }
 
 // release gives an allocation's pages back. p.mu is held.
