@@ -32,7 +32,7 @@ func (o *listOptions) flags(cmd *cobra.Command) {
 func newListCmd(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List GPUs, counters, or the kernels of a code object",
+		Short: "List GPUs, counters, metrics, or the kernels of a code object",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
