@@ -166,8 +166,11 @@ func programOf(g *gpu.GPU, live [][]uint32) (*traceProgram, error) {
 	if g.Family == gpu.Unknown {
 		return nil, fmt.Errorf("%s: no trace program for this target", g.Target)
 	}
-	if g.Dies < 1 || g.Dies > maxDies || len(live) != g.Engines() {
-		return nil, fmt.Errorf("live units of %d engines: %s has %d on %d dies (at most %d)", len(live), g.Target, g.Engines(), g.Dies, maxDies)
+	if g.Dies < 1 || g.Dies > maxDies {
+		return nil, fmt.Errorf("%s has %d dies: packets are predicated for 1 to %d", g.Target, g.Dies, maxDies)
+	}
+	if len(live) != g.Engines() {
+		return nil, fmt.Errorf("live units of %d engines: %s has %d (%d on each of its dies, %d in all)", len(live), g.Target, g.Engines(), g.SEs, g.Dies)
 	}
 	for i := range tracePrograms {
 		if p := &tracePrograms[i]; p.arch == tab.Arch {

@@ -396,7 +396,7 @@ func TestProgramErrors(t *testing.T) {
 		{"stop live", "live units of 0 engines", func() ([]uint32, error) { return sqtt.Stop(&g, nil, 0) }},
 		{"GC", `"10.3.0"`, func() ([]uint32, error) { return sqtt.Start(&noGC, live, 4096, 0) }},
 		{"target", "no trace program", func() ([]uint32, error) { return sqtt.Start(&odd, live, 4096, 0) }},
-		{"dies", "54 on 9 dies", func() ([]uint32, error) { return sqtt.Stop(&nine, live, 0) }},
+		{"dies", "gfx1100 has 9 dies", func() ([]uint32, error) { return sqtt.Stop(&nine, live, 0) }},
 		{"unit", "unit 4 of array 0: gfx1100 has 2 arrays of 4 units", func() ([]uint32, error) {
 			return sqtt.Start(&g, live, 4096, 0, sqtt.WithTarget(sqtt.Target{Unit: 4}))
 		}},
