@@ -134,6 +134,8 @@ type Counter struct {
 	Arrays    int    `json:"arrays"`
 	WGPs      int    `json:"wgps"`
 	Offset    int    `json:"offset"` // bytes
+
+	Unmeasured string `json:"unmeasured,omitempty"` // why the device could not count it
 }
 
 // Note levels.

@@ -43,6 +43,8 @@ type Info struct {
 	StablePower bool   // traces and counters are exact only in the stable power state
 	PowerReason string // why StablePower is false
 	VRAMBytes   uint64
+	// Uncounted says why the device's counters do not know an event of a block, by its number; "" if they do. nil: they know all.
+	Uncounted func(block string, event int) string
 }
 
 // Memory is where a buffer lives.

@@ -865,3 +865,19 @@ func BenchmarkStop(b *testing.B) {
 		}
 	}
 }
+
+// A counter that the device does not know is n/a with the device's reason, whatever was read.
+func TestUnmeasured(t *testing.T) {
+	g, err := gpu.Lookup("gfx1100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := perfctr.NewLayout(g, []string{"SQ_WAVES", "GRBM_COUNT"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rs, err := perfctr.Read(g, l, make([]byte, l.Bytes), perfctr.Conditions{StablePower: true, Unmeasured: map[string]string{"GRBM_COUNT": "no clock", "SQ_WAVES": ""}})
+	if err != nil || rs[0].Total.NA != "" || rs[1].Total.NA != "no clock" || rs[1].Values[0].NA != "no clock" {
+		t.Errorf("%v, %+v", err, rs)
+	}
+}

@@ -45,6 +45,8 @@ func (r *Reading) Unit(g *gpu.GPU, i int) Unit {
 type Conditions struct {
 	StablePower bool // the device held its stable power state while it counted
 	Unverified  bool // show counters with an unverified event all the same
+	// Unmeasured says why the device could not count some counters, by name.
+	Unmeasured map[string]string
 }
 
 // stableOnly are counters that stay 0 unless the device holds its stable power state.
@@ -67,6 +69,9 @@ func Read(g *gpu.GPU, l *Layout, samples []byte, cond Conditions) ([]Reading, er
 		why := ""
 		if c.Unverified && !cond.Unverified {
 			why = fmt.Sprintf("the event number of %s is not verified on %s", c.Name, l.Target)
+		}
+		if u := cond.Unmeasured[c.Name]; u != "" {
+			why = u
 		}
 		any := uint64(0)
 		for j := range r.Values {

@@ -167,12 +167,14 @@ func read(run *capture.Counters, g *gpu.GPU, stable *bool) ([]perfctr.Reading, e
 	if len(l.Counters) != len(run.Layout) {
 		return nil, fmt.Errorf("%d counters, their layout has %d", len(l.Counters), len(run.Layout))
 	}
+	unmeasured := map[string]string{}
 	for i, p := range l.Counters {
+		unmeasured[p.Name] = run.Layout[i].Unmeasured
 		if r := run.Layout[i]; r.Event != p.Event || r.Offset != p.Offset || r.Instances != p.Instances || r.Engines != p.Engines || r.Arrays != p.Arrays || r.WGPs != p.WGPs {
 			return nil, fmt.Errorf("%s was laid out by another version of rigprof: read the capture with that version", p.Name)
 		}
 	}
-	return perfctr.Read(g, l, samples, perfctr.Conditions{StablePower: stable != nil && *stable, Unverified: run.Unverified})
+	return perfctr.Read(g, l, samples, perfctr.Conditions{StablePower: stable != nil && *stable, Unverified: run.Unverified, Unmeasured: unmeasured})
 }
 
 func (q *Quality) unmeasured(name, reason string) {

@@ -89,17 +89,22 @@ func (r *run) count(ctx context.Context, o *CountOptions, names []string, out *O
 		return err
 	}
 	return r.Capture.Counters(capture.Counters{
-		Dispatch: r.runs, Asked: o.Names, Names: names, Layout: layoutOf(l), Unverified: o.Unverified,
+		Dispatch: r.runs, Asked: o.Names, Names: names, Layout: layoutOf(l, &r.info), Unverified: o.Unverified,
 	}, buf.Bytes[:l.Bytes])
 }
 
-func layoutOf(l *perfctr.Layout) []capture.Counter {
+func layoutOf(l *perfctr.Layout, info *device.Info) []capture.Counter {
 	list := make([]capture.Counter, len(l.Counters))
 	for i := range l.Counters {
 		c := &l.Counters[i]
 		list[i] = capture.Counter{
 			Name: c.Name, Block: c.Block, Event: c.Event, Register: c.Register, Instances: c.Instances, Engines: c.Engines,
 			Arrays: c.Arrays, WGPs: c.WGPs, Offset: c.Offset,
+		}
+		if info.Uncounted != nil {
+			if why := info.Uncounted(c.Block, c.Event); why != "" {
+				list[i].Unmeasured = fmt.Sprintf("the simulator does not model %s: %s", c.Name, why)
+			}
 		}
 	}
 	return list

@@ -80,6 +80,19 @@ func TestCount(t *testing.T) {
 	}
 }
 
+// What the simulated GPU cannot count is recorded with its reason.
+func TestUncounted(t *testing.T) {
+	var buf bytes.Buffer
+	o := options(t, "vadd", &buf, open.Options{})
+	if _, err := Count(t.Context(), CountOptions{Options: o, Names: []string{"SQ_WAVES", "GL2C_MC_WRREQ_STALL"}}); err != nil {
+		t.Fatal(err)
+	}
+	l := read(t, &o, &buf).Counters[0].Layout
+	if l[0].Unmeasured != "" || l[1].Unmeasured != "the simulator does not model GL2C_MC_WRREQ_STALL: the time model has no count of it" {
+		t.Errorf("%+v", l)
+	}
+}
+
 // Counters beyond one run's registers take several runs, each from the same memory.
 func TestCountPasses(t *testing.T) {
 	var buf bytes.Buffer

@@ -23,8 +23,9 @@ import (
 type Options struct {
 	Spec      string // what opens this device again
 	Simulated bool
-	KeepPower bool          // do not ask for the stable power state
-	WaitLimit time.Duration // of a Wait whose context has no deadline; 0: an hour
+	KeepPower bool                                 // do not ask for the stable power state
+	WaitLimit time.Duration                        // of a Wait whose context has no deadline; 0: an hour
+	Uncounted func(block string, event int) string // Info.Uncounted
 }
 
 // Device is an opened GPU.
@@ -229,6 +230,7 @@ func (d *Device) fillInfo(node int) {
 		Live:      d.gpu.LiveUnits(),
 		Simulated: d.opts.Simulated,
 		VRAMBytes: avail.Available,
+		Uncounted: d.opts.Uncounted,
 	}
 	if d.opts.Simulated {
 		d.info.Name = fmt.Sprintf("simulated %s (%s)", d.gpu.Name, d.gpu.Target)

@@ -95,6 +95,10 @@ func simulated(model string, o Options) (device.Device, error) {
 	}
 	d, err := kfd.Open(k, 0, kfd.Options{
 		Spec: "sim:" + model, Simulated: true, KeepPower: o.KeepPower, WaitLimit: o.WaitLimit,
+		Uncounted: func(block string, event int) string {
+			_, why := count.Modelled(g.Target, block, event)
+			return why
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("device sim:%s: %w", model, err)

@@ -366,5 +366,5 @@ func Modelled(target, block string, number int) (ok bool, why string) {
 	case "TD", "TCA", "SPI", "CPC", "CPF":
 		return false, "the time model has no such unit"
 	}
-	return false, fmt.Sprintf("the time model knows nothing of event %d of %s", number, block)
+	return false, "the time model has no count of it"
 }
