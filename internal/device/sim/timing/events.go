@@ -85,3 +85,10 @@ func (s *simd) waiting(end int64) {
 func (s *simd) stalls(w *wave, t int64) {
 	s.m.events.add(Event{Time: t, Kind: Stall, Place: w.place, PC: w.ops[w.cur].pc, Wide: w.code.wide, Flags: s.m.flags})
 }
+
+// leaves tells that the wave goes on behind a barrier, which CDNA traces show.
+func (s *simd) leaves(w *wave) {
+	if s.detail && s.m.gfx9 {
+		s.m.events.add(Event{Time: w.g.relAt, Kind: Immediate, Place: w.place, PC: w.barrier, Wide: w.code.wide, Flags: s.m.flags})
+	}
+}

@@ -144,7 +144,11 @@ func (s *simd) issue(i int, t int64) {
 	case doBarrier, doSignal:
 		w.phase++
 		w.waits = o.do == doBarrier
+		w.barrier = o.pc
 		w.g.arrive(t, w.g.left)
+		if w.waits && w.phase <= w.g.phase {
+			s.leaves(w)
+		}
 	case doBranch:
 		next = t + m.p.branchNot
 	case doSleep:

@@ -245,6 +245,34 @@ func TestBarrier(t *testing.T) {
 	}
 }
 
+// TestBarrierCDNA wants both records of a barrier: the arrival and the way out.
+func TestBarrierCDNA(t *testing.T) {
+	g := lookup(t, "gfx942")
+	mem, k := bundled(t, "gfx942", "reduce", 1, 256)
+	o := &observer{detail: func(engine, sa, unit, simd int) bool { return true }}
+	execute(t, g, mem, k, timing.Dispatch{}, o)
+	const message = 15
+	in, out := map[uint64]int{}, map[uint64]int{}
+	for _, e := range o.events {
+		switch {
+		case e.Kind == timing.Issue && e.Code == message:
+			in[e.PC]++
+		case e.Kind == timing.Immediate && in[e.PC] > 0:
+			if out[e.PC]++; in[e.PC]%4 != 0 {
+				t.Errorf("a wave leaves the barrier at %#x with %d arrivals", e.PC, in[e.PC])
+			}
+		}
+	}
+	if len(out) == 0 {
+		t.Error("no barrier is left")
+	}
+	for pc, n := range out {
+		if n != in[pc] {
+			t.Errorf("%d arrivals at the barrier at %#x, %d leave", in[pc], pc, n)
+		}
+	}
+}
+
 func TestSameEveryTime(t *testing.T) {
 	g := lookup(t, "gfx1201")
 	var want *observer

@@ -122,3 +122,66 @@ func listed(t *testing.T, path string) (map[string]int, bool) {
 	}
 	return n, true
 }
+
+// TestIssuesAsInCaptures is the same for CDNA: instructions issued, done at once, and typed.
+func TestIssuesAsInCaptures(t *testing.T) {
+	const capture = "gemm" // the only one whose waves meet the traced CU on a machine without history
+	dir := sharedtest.Path(t, "captures", "gfx950", capture)
+	var m captureMeta
+	readJSON(t, filepath.Join(dir, "meta.json"), &m)
+	g := captureGPU(t, "gfx950")
+	machine, err := timing.New(g, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &observer{detail: func(engine, sa, unit, simd int) bool { return engine == 0 && unit == 0 }}
+	if _, err := simulate(t, machine, g, dir, capture, &m, 0, 1000, o); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{}
+	f, err := os.Open(filepath.Join(dir, "se0.packets.tsv.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s := bufio.NewScanner(z); s.Scan(); {
+		c := strings.Split(s.Text(), "\t")
+		raw, _ := strconv.ParseUint(c[min(4, len(c)-1)], 16, 64)
+		switch c[min(2, len(c)-1)] {
+		case "ISSUE":
+			for slot := range 10 {
+				switch raw >> (8 + 2*slot) & 3 {
+				case 2:
+					want["issue"]++
+				case 3:
+					want["immediate"]++
+				}
+			}
+		case "INST":
+			want["type "+strconv.Itoa(int(raw>>11&31))]++
+		case "WAVE_START":
+			want["start"]++
+		}
+	}
+	got := map[string]int{}
+	for _, e := range o.events {
+		switch {
+		case e.Place.Engine != 0:
+		case e.Kind == timing.WaveStart:
+			got["start"]++
+		case e.Kind == timing.Issue:
+			got["issue"]++
+		case e.Kind == timing.Immediate:
+			got["immediate"]++
+		case e.Kind == timing.Typed:
+			got["type "+strconv.Itoa(int(e.Code))]++
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("modelled %v, real %v", got, want)
+	}
+}

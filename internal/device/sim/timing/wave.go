@@ -68,15 +68,16 @@ type wave struct {
 	place Place
 	slot  uint8
 
-	piece int   // index in log.Pieces
-	count int32 // times that the piece is still to run after this one
-	cur   int32 // instruction
-	end   int32 // behind the piece
-	mem   int
-	base  int64 // when it could issue if nothing held it
-	phase int   // barriers signalled
-	waits bool  // at a barrier without a wait instruction of its own
-	told  bool  // that the next instruction waits for its turn
+	piece   int   // index in log.Pieces
+	count   int32 // times that the piece is still to run after this one
+	cur     int32 // instruction
+	end     int32 // behind the piece
+	mem     int
+	base    int64  // when it could issue if nothing held it
+	phase   int    // barriers signalled
+	waits   bool   // at a barrier without a wait instruction of its own
+	told    bool   // that the next instruction waits for its turn
+	barrier uint64 // address of the last barrier
 
 	cnt   [numCnts]ring
 	valu  int64 // issue of its last VALU instruction
@@ -243,6 +244,9 @@ func (w *wave) prepare(t int64, jumped bool) (at int64, port uint8) {
 	}
 	if w.waits || o.do == doJoin {
 		t = max(t, w.g.relAt)
+		if w.waits && m.gfx9 { // leaving takes an issue
+			t = max(t, w.g.relAt+m.p.step)
+		}
 		w.waits = false
 	}
 	if o.nsrc > 0 && o.port != portMatrix {
@@ -307,6 +311,9 @@ func (g *group) complete(alive int) {
 		for i := range s.n {
 			if s.waves[i] == w {
 				w.base = max(w.base, g.relAt)
+				if w.waits {
+					s.leaves(w)
+				}
 				at, port := w.prepare(w.base, false)
 				s.at[i], s.port[i] = at, port
 				s.next = min(s.next, at)
