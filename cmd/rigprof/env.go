@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -148,7 +150,30 @@ func (e *env) readSettings(cmd *cobra.Command) error {
 	if err := e.Config.ReadInConfig(); err != nil {
 		return fmt.Errorf("read settings: %w", err)
 	}
+	known := map[string]bool{}
+	settingsOf(cmd.Root(), known)
+	for _, key := range slices.Sorted(maps.Keys(e.Config.AllSettings())) {
+		sub := e.Config.GetStringMap(key)
+		if len(sub) == 0 && !known[key] {
+			e.notef("%s: no command has a setting %q", path, key)
+		}
+		for _, k := range slices.Sorted(maps.Keys(sub)) {
+			if !known[key+"."+k] {
+				e.notef("%s: no setting %q of a command %q", path, k, key)
+			}
+		}
+	}
 	return nil
+}
+
+// settingsOf collects what a settings file may say: flags, and flags below the name of their command.
+func settingsOf(cmd *cobra.Command, known map[string]bool) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		known[f.Name], known[cmd.Name()+"."+f.Name] = true, true
+	})
+	for _, c := range cmd.Commands() {
+		settingsOf(c, known)
+	}
 }
 
 // output calls write with the file that -o names, or with Out. A file appears whole or not at all; what is no
