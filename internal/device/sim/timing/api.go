@@ -18,7 +18,7 @@ type Dispatch struct {
 	// ThreadMgmt[e] is COMPUTE_STATIC_THREAD_MGMT of engine e, numbered across dies: a bit per CU, SA 0 in the low
 	// half, SA 1 in the high half. nil: every CU.
 	ThreadMgmt     []uint32
-	ResourceLimits uint32 // COMPUTE_RESOURCE_LIMITS
+	ResourceLimits uint32 // COMPUTE_RESOURCE_LIMITS; its limits are not modelled
 	ID             int    // of the dispatch, for events; any number
 	Traced         bool   // COMPUTE_THREAD_TRACE_ENABLE
 	Counted        bool   // COMPUTE_PERFCOUNT_ENABLE

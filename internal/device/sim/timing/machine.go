@@ -16,6 +16,9 @@ const window = 20
 
 const never = math.MaxInt64
 
+// maxCodes bounds the programs that a Machine remembers.
+const maxCodes = 256
+
 // Machine is the time model of one GPU. It lives over dispatches: caches stay warm in their second level, and the pointers by
 // which workgroups are placed go on. It is for one goroutine at a time.
 type Machine struct {
@@ -149,6 +152,9 @@ func (m *Machine) L2(die int) []L2Stats { return m.dies[die].stats }
 // Dispatch places and times the workgroups that the source hands out. It returns when all have ended; or the source's or the
 // context's error, and the Machine is idle again.
 func (m *Machine) Dispatch(ctx context.Context, d Dispatch, obs ...Observer) (Result, error) {
+	if len(m.codes) >= maxCodes {
+		clear(m.codes) // programs that were replaced since; those in use are compiled again
+	}
 	m.need = m.needsOf(d.Kernel)
 	m.mgmt, m.source, m.kernel, m.eof, m.handed = d.ThreadMgmt, d.Source, d.Kernel, false, 0
 	m.taking = append(m.taking[:0], d.Dies...)
