@@ -26,6 +26,9 @@ func Count(ctx context.Context, o CountOptions) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(passes) == 0 { // metrics that no counter goes into; the kernel runs all the same
+		passes = [][]string{{"GRBM_COUNT"}}
+	}
 	r, err := begin(ctx, &o.Options)
 	if err != nil {
 		return nil, err
