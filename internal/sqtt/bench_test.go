@@ -57,6 +57,14 @@ func BenchmarkPackets(b *testing.B) {
 	}
 }
 
+func BenchmarkCount(b *testing.B) {
+	for _, c := range benchCaptures {
+		b.Run(c, func(b *testing.B) {
+			benchmarkStreams(b, c, func(f gpu.Family, buf []byte) { CountPackets(f, HeaderAuto, buf) })
+		})
+	}
+}
+
 func BenchmarkWaves(b *testing.B) {
 	for _, c := range benchCaptures {
 		b.Run(c, func(b *testing.B) {

@@ -14,12 +14,16 @@ import (
 // checkStream checks what must hold for any bytes: tokens advance, the fast path equals the plain one, and a stream in
 // pieces equals the whole.
 func checkStream(f gpu.Family, buf []byte, piece int) error {
-	last := int64(-1)
+	last, n := int64(-1), int64(0)
 	for p := range Packets(f, buf) {
+		n++
 		if p.Off <= last || p.Bits == 0 || p.Off+int64(p.Bits) > int64(len(buf))*8 {
 			return fmt.Errorf("token %v of %d bits at bit %d after bit %d of %d bytes", p.Kind, p.Bits, p.Off, last, len(buf))
 		}
 		last = p.Off
+	}
+	if got := CountPackets(f, HeaderAuto, buf); got != n {
+		return fmt.Errorf("%d tokens counted, %d listed", got, n)
 	}
 	want := referenceWaves(f, HeaderAuto, buf)
 	whole := DecodeWaves(f, buf)

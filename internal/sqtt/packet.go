@@ -321,9 +321,30 @@ func load(buf []byte, pos int) (w uint64, hi uint8) {
 
 // CountPackets is how many whole tokens a stream has.
 func CountPackets(f gpu.Family, h Header, buf []byte) int64 {
-	n := int64(0)
-	for range PacketsWith(f, h, buf) {
+	d := newPlain(f)
+	pos, n := 0, int64(0)
+	if f == gpu.GFX9 {
+		pos = headerBytes(h, buf) * 8
+	}
+	const longest = 72
+	var p Packet
+	for {
+		if !d.ext { // lengths alone, as long as they say all
+			keys := d.keys
+			for pos+longest <= len(buf)*8 {
+				i := pos >> 3
+				l := &keys[uint8(binary.LittleEndian.Uint16(buf[i:i+2])>>(pos&4))]
+				if l.bits == 0 || l.kind == KindHeader || l.kind == KindWaveStartExt {
+					break
+				}
+				pos += int(l.bits)
+				n++
+			}
+		}
+		if !d.next(&p, buf, pos, true) {
+			return n
+		}
+		pos += int(p.Bits)
 		n++
 	}
-	return n
 }
