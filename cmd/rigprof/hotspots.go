@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -90,7 +91,7 @@ func readCode(s string) (report.CodeFile, error) {
 	if i := strings.LastIndexByte(s, '@'); i > 0 {
 		base, err := strconv.ParseUint(s[i+1:], 0, 64)
 		if err != nil {
-			return f, fmt.Errorf("--code %s: %q is no address", s, s[i+1:])
+			return f, &codeError{exitUsage, fmt.Errorf("--code %s: %q is no address", s, s[i+1:])}
 		}
 		f.Name, f.Base = s[:i], base
 	}
@@ -228,12 +229,20 @@ func newAnnotateCmd(e *env) *cobra.Command {
 
 // terminal says whether Out is a terminal that wants colours.
 func (e *env) terminal() bool {
-	f, ok := e.Out.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isTerminal(e.Out)
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
 		return false
 	}
 	st, err := f.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0
+	if err != nil || st.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull) // a character device, too
+	return err != nil || !os.SameFile(st, null)
 }
 
 // sources reads source lines: where the file is named, below dir, or by its base name in dir.
@@ -310,6 +319,9 @@ func newExportCmd(e *env) *cobra.Command {
 			}
 			if err := oneOf("gfx9-header", o.Header, "auto", "yes", "no"); err != nil {
 				return err
+			}
+			if o.Format == "pprof" && o.Output == "" && isTerminal(e.Out) {
+				return errors.New("pprof is binary: name a file with -o")
 			}
 			e.started = true
 			h, err := o.load(e, args)

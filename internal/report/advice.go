@@ -127,7 +127,7 @@ func (h *Hot) at(r *Rule, c *analysis.InstCost, cycles int64, format string, arg
 	p := h.Place(c.Where)
 	return Advice{
 		Rule: r.Name, Title: r.Title, Cycles: cycles, Evidence: fmt.Sprintf(format, args...),
-		Kernel: p.Kernel, Address: fmt.Sprintf("%#x", c.PC), Insn: p.Text, Source: p.Line(),
+		Kernel: p.Kernel, Address: addressOf(c.Where), Insn: p.Text, Source: p.Line(),
 	}
 }
 

@@ -23,7 +23,7 @@ func (h *Hot) stack(w analysis.Where) []string {
 			out = append(out, f)
 		}
 	}
-	return append(out, p.Line(), fmt.Sprintf("%#x %s", w.PC, p.Text))
+	return append(out, p.Line(), strings.TrimPrefix(addressOf(w)+" "+p.Text, " "))
 }
 
 const noInstruction = "(no traced instruction)"

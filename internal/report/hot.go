@@ -109,6 +109,14 @@ func (h *Hot) kernelOf(w *analysis.Wave) string {
 	return h.Kernels[w.Dispatch]
 }
 
+// addressOf is an instruction's address for people; empty where it is not known.
+func addressOf(w analysis.Where) string {
+	if w.Object < 0 {
+		return ""
+	}
+	return fmt.Sprintf("%#x", w.PC)
+}
+
 // functionName is a function as its source spells it. Clang 21 and later inline an OpenCL kernel's body into it under a name of their own.
 func functionName(s string) string {
 	return codeobj.Demangle(strings.TrimPrefix(s, "__clang_ocl_kern_imp_"))
@@ -198,7 +206,7 @@ func (h *Hot) Hotspots(by, sort string) *Hotspots {
 			add(className(c.Class), HotRow{Name: className(c.Class)}, c)
 		default:
 			key := fmt.Sprintf("%d:%x", c.Object, c.PC)
-			add(key, HotRow{Name: p.Text, Kernel: p.Kernel, Address: fmt.Sprintf("%#x", c.PC), Source: p.Line(), Class: className(c.Class)}, c)
+			add(key, HotRow{Name: p.Text, Kernel: p.Kernel, Address: addressOf(c.Where), Source: p.Line(), Class: className(c.Class)}, c)
 		}
 	}
 	for _, k := range order {

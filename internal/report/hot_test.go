@@ -391,3 +391,22 @@ func TestHotEmpty(t *testing.T) {
 		t.Errorf("%+v", h.Quality.Notes)
 	}
 }
+
+// TestUnplaced checks that an instruction whose address is not known shows none.
+func TestUnplaced(t *testing.T) {
+	rows := hotOfTest(t).Hotspots("insn", "cycles").Rows
+	n := 0
+	for i := range rows {
+		if strings.Contains(rows[i].Name, "unknown address") {
+			n++
+			if rows[i].Address != "" {
+				t.Errorf("%+v", rows[i])
+			}
+		} else if rows[i].Address == "" {
+			t.Errorf("%+v", rows[i])
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d instructions without an address", n)
+	}
+}

@@ -103,7 +103,7 @@ func (h *Hot) pageData() (*pageData, error) {
 		c := &h.Profile.Insts[i]
 		p := h.Place(c.Where)
 		d.Sites[i] = pageSite{
-			c.Object, fmt.Sprintf("%#x", c.PC), p.Text, p.Line(), p.Func(), p.Kernel, className(c.Class), c.Hits, c.Cycles(), c.Stall, c.Idle, c.Issue, c.Exposed(),
+			c.Object, addressOf(c.Where), p.Text, p.Line(), p.Func(), p.Kernel, className(c.Class), c.Hits, c.Cycles(), c.Stall, c.Idle, c.Issue, c.Exposed(),
 		}
 	}
 	if idle := h.Profile.Idle; idle.Cycles() > 0 {

@@ -401,7 +401,10 @@ func (t *Traced) Tables(limit int) []Table {
 func (t *Traced) title() string { return t.Device.title() }
 
 func (d *DeviceDoc) title() string {
-	s := fmt.Sprintf("%s (%s)", d.Name, d.Target)
+	s := d.Name
+	if d.Target != "" {
+		s += " (" + d.Target + ")"
+	}
 	if d.Simulated {
 		s += ", simulated: times are modelled"
 	}
