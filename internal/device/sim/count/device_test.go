@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -207,12 +208,15 @@ func (g *gpuUnder) totals(c *counting) map[string]uint64 {
 
 // executed adds up what shaders executed, as their logs have it.
 type executed struct {
+	mu           sync.Mutex // the queue's goroutine adds
 	waves, insts uint64
 	class        [shader.NumClasses]uint64
 	jumps        uint64 // outside SOPP
 }
 
 func (e *executed) add(g *shader.GroupLog) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	insts := g.Prog.Insts()
 	for i := range g.Waves {
 		w := &g.Waves[i]
@@ -231,8 +235,23 @@ func (e *executed) add(g *shader.GroupLog) {
 	}
 }
 
+func (e *executed) reset() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waves, e.insts, e.jumps, e.class = 0, 0, 0, [shader.NumClasses]uint64{}
+}
+
+// launched is how many waves there were.
+func (e *executed) launched() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.waves
+}
+
 // want is what the counters of a family must show of it.
 func (e *executed) want(f gpu.Family, target string) map[string]uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	c := func(classes ...isa.Class) uint64 {
 		n := uint64(0)
 		for _, x := range classes {
@@ -277,7 +296,7 @@ func TestKernels(t *testing.T) {
 					var got map[string]uint64
 					for pass := range slices.Chunk(names, 8) { // gfx90a has so many counters of the SQ
 						c := g.program(pass...)
-						e = executed{}
+						e.reset()
 						g.must(device.Words(c.start), p, device.Words(c.stop))
 						got = g.totals(c)
 						want := e.want(info.GPU.Family, target)
@@ -345,8 +364,8 @@ func TestFiltered(t *testing.T) {
 				g.must(p) // as the program is set up, others' waves go on
 				g.must(device.Words(start), p, device.Words(stop), p)
 				got := g.totals(c)
-				if filter && vmid == 8 && vmids == nil && got["SQ_WAVES"] != e.waves/3 {
-					t.Errorf("%d waves of %d in three runs", got["SQ_WAVES"], e.waves)
+				if filter && vmid == 8 && vmids == nil && got["SQ_WAVES"] != e.launched()/3 {
+					t.Errorf("%d waves of %d in three runs", got["SQ_WAVES"], e.launched())
 				}
 				return got
 			}
