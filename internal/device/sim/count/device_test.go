@@ -28,6 +28,9 @@ import (
 	"github.com/rigprof/rigprof/internal/sharedtest"
 )
 
+// slow is set under the race detector: fewer kernels and mutations are tried.
+var slow bool
+
 const kernels = "../../../../testdata/kernels"
 
 // gpuUnder is a simulated GPU under a test's hands.
@@ -283,7 +286,7 @@ func TestKernels(t *testing.T) {
 		t.Run(target, func(t *testing.T) {
 			for i := range ls {
 				l := &ls[i]
-				if l.Name == "oob_far" || l.Name == "spin_long" || testing.Short() && l.Name != "reduce" {
+				if l.Name == "oob_far" || l.Name == "spin_long" || (slow || testing.Short()) && l.Name != "reduce" && l.Name != "gemm_f16" {
 					continue
 				}
 				t.Run(l.Name, func(t *testing.T) {

@@ -231,8 +231,11 @@ var allMutations = flag.Bool("all-mutations", false, "try every mutation of the 
 // Every register write of the counting programs matters: left out or changed, the run fails or shows other values.
 func TestMutations(t *testing.T) {
 	step := 12
-	if *allMutations {
+	switch {
+	case *allMutations:
 		step = 1
+	case slow, testing.Short():
+		step = 60
 	}
 	model := func(target string) *gpu.GPU {
 		g, err := gpu.Lookup(target)
