@@ -13,10 +13,10 @@ import (
 )
 
 // Address ranges: device i of the process has 1 TiB from spaceBase + i TiB. The first is far from where Linux
-// puts programs, heaps and mappings, and from Go's arenas; all are below 2^47 and above 64 KiB, inside every
-// GPUVM aperture.
+// puts programs, heaps and mappings, from Go's arenas, and from the race detector's shadow of them (0x2000_0000_0000
+// to 0x3060_0000_0000); all are below 2^47 and above 64 KiB, inside every GPUVM aperture.
 const (
-	spaceBase  = 0x2000_0000_0000
+	spaceBase  = 0x4000_0000_0000
 	spaceBytes = 1 << 40
 	spaces     = 32
 	pageBytes  = 4096
