@@ -6,7 +6,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 # Packages whose goroutines meet: the race detector pays there. It needs cgo and a C compiler.
-RACE := ./internal/profile/... ./internal/device/... ./internal/session/...
+RACE := ./internal/profile/... ./internal/device ./internal/device/kfd/... ./internal/device/open ./internal/device/sim ./internal/device/sim/cp ./internal/session/...
+# Of the interpreter and what it feeds, the tests that run workgroups in parallel.
+RACE_SIM := -run 'Parallel|Spinning|Barrier|Cancel|Faults|Invalidate|Workers' ./internal/device/sim/shader
 
 .PHONY: all build check fmt vet lint generate race test fuzz bench demo clean
 
@@ -42,7 +44,8 @@ generate:
 
 race:
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null 2>&1; then \
-		echo "$(GO) test -race -short $(RACE)"; $(GO) test -race -short $(RACE); \
+		echo "$(GO) test -race -short $(RACE)"; $(GO) test -race -short $(RACE) && \
+		echo "$(GO) test -race -short $(RACE_SIM)" && $(GO) test -race -short $(RACE_SIM); \
 	else echo "no C compiler: tests with -race are left out"; fi
 
 test:
