@@ -328,6 +328,22 @@ func TestKernels(t *testing.T) {
 	}
 }
 
+// A matrix product's operations are what its size says: 2 n^3, in units of 512.
+func TestMatrixOps(t *testing.T) {
+	for _, target := range []string{"gfx90a", "gfx942", "gfx950"} {
+		g := open(t, target, sim.Options{})
+		p, _ := g.load("gemm_f16") // n is 64
+		c := g.program("SQ_INSTS_VALU_MFMA_MOPS_F16", "SQ_INSTS_VALU_MFMA_MOPS_F32")
+		g.must(device.Words(c.start), p, device.Words(c.stop))
+		if got := g.totals(c); got["SQ_INSTS_VALU_MFMA_MOPS_F16"] != 2*64*64*64/512 || got["SQ_INSTS_VALU_MFMA_MOPS_F32"] != 0 {
+			t.Errorf("%s: %v", target, got)
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // other is a second process's waves, in flight all the time.
 func other(vmid uint8) count.Load {
 	l := count.Load{VMID: vmid, Period: 700, Life: 3000, Lanes: 32}

@@ -181,7 +181,9 @@ var stats = map[string][]int{
 	"lds_active": one(timing.StatLDSActive), "lds_conflict": one(timing.StatLDSConflict), "lds_level": one(timing.StatLevelLDS),
 	"vmem_level": one(timing.StatLevelVMEM), "smem_level": one(timing.StatLevelSMEM), "valu_cycles": one(timing.StatCyclesVALU),
 	"vmem_cycles": one(timing.StatCyclesVMEM), "salu_cycles": one(timing.StatCyclesSALU), "matrix_cycles": one(timing.StatCyclesMatrix),
-	"icache_hit": one(timing.StatICacheHit), "icache_miss": one(timing.StatICacheMiss),
+	"mops_i8": one(timing.StatMopsI8), "mops_f16": one(timing.StatMopsF16), "mops_bf16": one(timing.StatMopsBF16),
+	"mops_f32": one(timing.StatMopsF32), "mops_f64": one(timing.StatMopsF64), "mops_f8": one(timing.StatMopsF8),
+	"mops_f6f4": one(timing.StatMopsF6F4), "icache_hit": one(timing.StatICacheHit), "icache_miss": one(timing.StatICacheMiss),
 }
 
 func one(s timing.Stat) []int { return []int{int(s)} }

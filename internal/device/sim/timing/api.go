@@ -164,6 +164,13 @@ const (
 	StatCyclesVMEM // cycles of the address unit
 	StatCyclesSALU
 	StatCyclesMatrix
+	StatMopsI8 // multiplications and additions of matrix instructions / 512, in the order of StatMatrixI8 and so on
+	StatMopsF16
+	StatMopsBF16
+	StatMopsF32
+	StatMopsF64
+	StatMopsF8
+	StatMopsF6F4
 	StatICacheHit
 	StatICacheMiss
 	NumStats

@@ -92,7 +92,8 @@ type sop struct {
 	late         uint8 // cycles that its result comes later than the pair of units tells
 	exec         uint8 // cycles to its EXEC token; 0: none
 	execCode     uint8
-	hint         uint8 // what a doDelay waits for
+	hint         uint8  // what a doDelay waits for
+	mops         uint16 // 512 operations of a matrix instruction
 	show         isa.TraceKind
 	op, opTaken  uint8
 	newPC        bool
@@ -353,6 +354,11 @@ func (m *Machine) vectorOp(o *sop, in *isa.Inst, name string, wave int) {
 	case in.Op.Class == isa.Matrix:
 		busy = matrixCycles(in.Arch, name)
 		o.stat = matrixStat(name)
+		if mm, nn, kk, blocks := matrixShape(name); mm > 0 {
+			o.mops = uint16(mm * nn * kk * blocks / 256)
+		} else if cdna {
+			o.stat = StatVALU // v_accvgpr_read, write
+		}
 		o.late = uint8(min(busy, 200))
 		if !cdna {
 			o.port = portMatrix

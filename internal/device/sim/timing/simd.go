@@ -114,6 +114,7 @@ func (s *simd) issue(i int, t int64) {
 			}
 			if o.stat >= StatMatrixI8 && o.stat <= StatMatrixF6F4 {
 				w.st.N[StatCyclesMatrix] += int64(o.busy)
+				w.st.N[StatMopsI8+o.stat-StatMatrixI8] += int64(o.mops)
 			}
 		}
 		for _, d := range o.dst[:o.ndst] {
