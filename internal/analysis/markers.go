@@ -25,12 +25,17 @@ type Span struct {
 	Payload     []uint32 // the words that followed its marker
 }
 
-// Spans pairs the words of one wave, in order of time, whose life ends at stop. Spans stand in order of their starts, those
+// Spans pairs the words of one wave, in the order it sent them, whose life ends at stop. A time before the last word's counts as that. Spans stand in order of their starts, those
 // that hold others first. unmatched is how many exits had no span to end.
 func Spans(marks []Mark, stop int64, meaning func(value uint32, short bool) Marker) (spans []Span, unmatched int) {
 	var open []int
 	payload, owner := 0, 0 // words to come, and of which span
-	for _, m := range marks {
+	var last int64
+	for i, m := range marks {
+		if i > 0 {
+			m.Time = max(m.Time, last)
+		}
+		last = m.Time
 		if payload > 0 {
 			payload--
 			spans[owner].Payload = append(spans[owner].Payload, m.Value)

@@ -68,6 +68,21 @@ func TestFuncMapBadRows(t *testing.T) {
 	}
 }
 
+func TestFuncMapOfObject(t *testing.T) {
+	o, err := Open(read(t, "testdata/markers.co"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &FuncMap{Kernels: []string{"marked"}, Names: map[uint32]MarkerName{
+		1:  {Kind: MarkerUser, Name: "load"},
+		2:  {Kind: MarkerFunction, Name: "_Z3sumPf", Loc: "markers.cl:12"},
+		70: {Kind: MarkerPoint, Name: "value", Payload: 1},
+	}}
+	if d := cmp.Diff(want, o.FuncMap()); d != "" {
+		t.Error(d)
+	}
+}
+
 // Objects without the section have no map.
 func TestNoFuncMap(t *testing.T) {
 	o, err := Open(read(t, "testdata/inline_v6.co"))

@@ -61,17 +61,40 @@ func slots(waves []Wave) []slot {
 	return list
 }
 
-// waveLanes writes a process with a lane per slot; name names a wave's slice, origin (in picoseconds) is where cycle 0 stands.
-func waveLanes(c *chrome.Writer, process string, f gpu.Family, waves []Wave, psPerCycle float64, origin int64, name string) {
+// waveLanes writes a process with a lane per slot, waves with their markers' spans in them; name names a wave's slice, origin (in
+// picoseconds) is where cycle 0 stands.
+func waveLanes(c *chrome.Writer, process string, f gpu.Family, waves []Wave, spans []MarkerSpan, psPerCycle float64, origin int64, name string) {
 	for _, k := range slots(waves) {
 		c.Lane(process, k.lane(f))
 	}
+	type slice struct {
+		chrome.Slice
+		depth int
+	}
+	var list []slice // what must be put in order first
+	add := func(s slot, name string, depth int, start, stop int64, args ...chrome.Arg) {
+		one := slice{chrome.Slice{
+			Process: process, Lane: s.lane(f), Name: name, Start: origin + picos(start, psPerCycle), Stop: origin + picos(stop, psPerCycle),
+			Args: append([]chrome.Arg{chrome.Int("start_cycle", start), chrome.Int("stop_cycle", stop)}, args...),
+		}, depth}
+		if len(spans) == 0 {
+			c.Slice(&one.Slice)
+			return
+		}
+		list = append(list, one)
+	}
 	for _, w := range waves {
-		c.Slice(&chrome.Slice{
-			Process: process, Lane: slot{w.CU, w.SIMD, w.Slot}.lane(f), Name: name,
-			Start: origin + picos(w.Start, psPerCycle), Stop: origin + picos(w.Stop, psPerCycle),
-			Args: []chrome.Arg{chrome.Int("start_cycle", w.Start), chrome.Int("stop_cycle", w.Stop), chrome.Int("lanes", int64(w.Lanes))},
-		})
+		add(slot{w.CU, w.SIMD, w.Slot}, name, 0, w.Start, w.Stop, chrome.Int("lanes", int64(w.Lanes)))
+	}
+	for i := range spans {
+		s := &spans[i]
+		add(slot{s.CU, s.SIMD, s.Slot}, s.Name, s.Depth+1, s.Start, s.Stop)
+	}
+	slices.SortStableFunc(list, func(a, b slice) int { // a lane's slices come by their starts, those that hold others first
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.Stop, a.Stop), cmp.Compare(a.depth, b.depth))
+	})
+	for i := range list {
+		c.Slice(&list[i].Slice)
 	}
 }
 
@@ -80,7 +103,7 @@ func (d *Decoded) Chrome(w io.Writer) error {
 	return timeline(w, nil, func(c *chrome.Writer) {
 		for i := range d.Streams {
 			s := &d.Streams[i]
-			waveLanes(c, s.File, s.family, s.Waves, psPerCycle(s.Realtime), 0, "wave")
+			waveLanes(c, s.File, s.family, s.Waves, d.markers(i), psPerCycle(s.Realtime), 0, "wave")
 		}
 	})
 }

@@ -44,6 +44,7 @@ type Stream struct {
 	InstWaves []InstWave `json:"inst_waves,omitempty"` // with code: the traced waves' instructions
 
 	family gpu.Family
+	shader []sqtt.ShaderData
 }
 
 // Wave is one wave of a stream.
@@ -111,7 +112,7 @@ func Decode(files []StreamFile) *Decoded {
 		f := &files[i]
 		results[i] = sqtt.DecodeWavesWith(f.Family, f.Header, f.Bytes)
 		d.Streams[i] = streamOf(f.Name, results[i])
-		d.Streams[i].Packets = sqtt.CountPackets(f.Family, f.Header, f.Bytes)
+		d.Streams[i].shader, d.Streams[i].Packets = sqtt.ReadShaderData(f.Family, f.Header, f.Bytes)
 	})
 	q := &d.Quality
 	var notes grouped

@@ -21,6 +21,7 @@ type Hot struct {
 	Quality Quality
 	Waves   []analysis.Wave // with instructions
 	All     []RanWave       // every wave of the streams, for occupancy
+	Markers []MarkerSpan    // of every wave
 	Profile *analysis.Profile
 	Kernels []string // of each dispatch; of files: their names
 	Objects []*codeobj.Object

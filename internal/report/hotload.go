@@ -76,6 +76,7 @@ func HotCapture(c *capture.Capture) (*Hot, error) {
 		kernels[i] = c.Dispatches[i].Kernel
 	}
 	h := makeHot(deviceDoc(&c.Device), t.family, c.Device.Target, streams, code, kernels, t.Quality)
+	h.Markers = t.markers
 	for i := range t.Dispatches {
 		for _, w := range t.Dispatches[i].Waves {
 			h.All = append(h.All, RanWave{i, w})
@@ -107,12 +108,18 @@ func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, er
 	if len(code) == 0 {
 		d.Quality.Note(capture.Warning, "give the code object with --code FILE@BASE", "no code object: instructions have neither names nor addresses")
 	}
+	var markers []MarkerSpan
+	names := onlyFuncMap(code, &d.Quality)
+	for i := range d.Streams {
+		s := &d.Streams[i]
+		markers = append(markers, markerSpans(i, i, s.shader, s.Waves, names, &d.Quality)...)
+	}
 	family := gpu.Unknown
 	if len(files) > 0 {
 		family = d.Streams[0].family
 	}
 	h := makeHot(DeviceDoc{Name: "trace files", Target: target}, family, target, streams, code, kernels, d.Quality)
-	h.Files = true
+	h.Files, h.Markers = true, markers
 	for i := range d.Streams {
 		for _, w := range d.Streams[i].Waves {
 			h.All = append(h.All, RanWave{i, EngineWave{i, w}})

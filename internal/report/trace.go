@@ -49,6 +49,7 @@ type Traced struct {
 
 	family  gpu.Family
 	clockHz int64
+	markers []MarkerSpan
 	events  []capture.Event
 	epoch   int64 // of the dispatches
 	ahead   int64
@@ -172,11 +173,12 @@ func Trace(c *capture.Capture) (*Traced, error) {
 	results := make([]*sqtt.Result, len(c.Traces))
 	errs := make([]error, len(c.Traces))
 	tokens := make([]int64, len(c.Traces))
+	shader := make([][]sqtt.ShaderData, len(c.Traces))
 	parallel(len(c.Traces), func(i int) {
 		b, err := c.Traces[i].Bytes.Bytes()
 		errs[i] = err
 		results[i] = sqtt.DecodeWavesWith(familyOf(c.Traces[i].Family), sqtt.HeaderNo, b)
-		tokens[i] = sqtt.CountPackets(familyOf(c.Traces[i].Family), sqtt.HeaderNo, b)
+		shader[i], tokens[i] = sqtt.ReadShaderData(familyOf(c.Traces[i].Family), sqtt.HeaderNo, b)
 	})
 	var notes grouped
 	for i, r := range results {
@@ -204,6 +206,7 @@ func Trace(c *capture.Capture) (*Traced, error) {
 			d.realtime[tr.Engine] = append(d.realtime[tr.Engine], [2]int64{int64(m.Shader), m.Realtime})
 		}
 	}
+	t.markers = captureMarkers(c, results, shader, q)
 	t.full(c)
 	notes.into(q)
 	t.detail(c)
@@ -505,7 +508,7 @@ func (t *Traced) Chrome(w io.Writer) error {
 					origin = (*d.StartNs+t.ahead)*1000 - picos(first, ps)
 				}
 				process := fmt.Sprintf("%s: dispatch %d engine %d", t.Device.title(), i, engine)
-				waveLanes(c, process, t.family, waves, ps, origin, d.Kernel)
+				waveLanes(c, process, t.family, waves, markersOf(t.markers, i, engine), ps, origin, d.Kernel)
 			}
 		}
 	})

@@ -12,10 +12,13 @@ import (
 
 // WaveList is every wave with its cycles by state, and a picture of the slots over time: the document rigprof/waves/1.
 type WaveList struct {
-	Schema  string     `json:"schema"`
-	Device  DeviceDoc  `json:"device"`
-	Waves   []WaveCost `json:"waves"`
-	Quality Quality    `json:"quality"`
+	Schema string     `json:"schema"`
+	Device DeviceDoc  `json:"device"`
+	Waves  []WaveCost `json:"waves"`
+
+	Markers []MarkerSpan `json:"markers,omitempty"` // what s_ttracedata marked, of all waves in the traces
+
+	Quality Quality `json:"quality"`
 
 	hot   *Hot
 	Width int `json:"-"` // columns of the picture; 0: none
@@ -37,7 +40,7 @@ type WaveCost struct {
 
 // WaveList lists the waves whose instructions were traced, in order of start.
 func (h *Hot) WaveList() *WaveList {
-	l := &WaveList{Schema: "rigprof/waves/1", Device: h.Device, Waves: []WaveCost{}, Quality: h.Quality, hot: h}
+	l := &WaveList{Schema: "rigprof/waves/1", Device: h.Device, Waves: []WaveCost{}, Markers: h.Markers, Quality: h.Quality, hot: h}
 	for i := range h.Waves {
 		w := &h.Waves[i]
 		c := h.Profile.Waves[i]
@@ -71,6 +74,9 @@ func (l *WaveList) Tables(limit int) []Table {
 	out := []Table{t, l.occupancy()}
 	if l.Width > 0 {
 		out = append(out, l.picture()...)
+	}
+	if len(l.Markers) > 0 {
+		out = append(out, markerSums(l.Markers, limit), markerTable(l.Markers, l.hot.family, limit))
 	}
 	return append(out, l.Quality.table())
 }

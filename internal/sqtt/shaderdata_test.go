@@ -82,3 +82,12 @@ func FuzzShaderData(f *testing.F) {
 		}
 	})
 }
+
+// What our captures hold, kernels without s_ttracedata ran, is all to be ignored.
+func TestShaderDataOfCaptures(t *testing.T) {
+	for _, s := range captureStreams(t, "*/*") {
+		if data, _ := ReadShaderData(s.Family, HeaderAuto, s.Buf); len(data) > 0 {
+			t.Errorf("%s: %+v", s.Name, data[0])
+		}
+	}
+}

@@ -10,6 +10,7 @@ done
 $CL -x cl -cl-std=CL2.0 -mcpu=gfx90a:xnack- -mcode-object-version=5 -gz=zlib -o inline_gfx90a.co inline.cl
 $CL -x c++ -mcpu=gfx942:sramecc+:xnack- -mcode-object-version=4 -o mangled.co mangled.cpp
 clang-$V -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa -nogpulib -O2 -mcpu=gfx11-generic -mcode-object-version=6 -o generic.co inline.cl
+clang-$V -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa -nogpulib -O2 -mcpu=gfx1100 -mcode-object-version=5 -o markers.co markers.cl
 : >empty
 bundle() {
   clang-offload-bundler-$V -type=o -bundle-align=4096 "$@" \

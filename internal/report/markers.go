@@ -1,0 +1,247 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/rigprof/rigprof/internal/analysis"
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/codeobj"
+	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/sqtt"
+)
+
+// MarkerSpan is what a wave marked with s_ttracedata: a span, or a point in time where start is stop. Times are those of the wave.
+type MarkerSpan struct {
+	Dispatch int      `json:"dispatch"`
+	Engine   int      `json:"engine"`
+	CU       int      `json:"cu"`
+	SIMD     int      `json:"simd"`
+	Slot     int      `json:"slot"`
+	Wave     *int64   `json:"wave_start"` // null: the wave begins or ends outside the trace
+	Name     string   `json:"name"`
+	ID       uint32   `json:"id"`
+	Kind     string   `json:"kind"` // function, span, point
+	Start    int64    `json:"start"`
+	Stop     int64    `json:"stop"`
+	Depth    int      `json:"depth"`            // of the spans around it
+	Open     bool     `json:"open,omitempty"`   // no marker ended it: it lasts to the wave's end
+	Source   string   `json:"source,omitempty"` // file:line, innermost first
+	Payload  []uint32 `json:"payload,omitempty"`
+}
+
+// markerSpans pairs the words that one stream's waves sent. m, which may be nil, names them.
+func markerSpans(dispatch, engine int, data []sqtt.ShaderData, waves []Wave, m *codeobj.FuncMap, q *Quality) []MarkerSpan {
+	if len(data) == 0 {
+		return nil
+	}
+	bySlot := map[slot][]Wave{}
+	for _, w := range waves {
+		k := slot{w.CU, w.SIMD, w.Slot}
+		bySlot[k] = append(bySlot[k], w)
+	}
+	for _, list := range bySlot {
+		slices.SortFunc(list, func(a, b Wave) int { return cmp.Compare(a.Start, b.Start) })
+	}
+	type life struct {
+		slot
+		n      int // waves of the slot that start until then
+		inside bool
+	}
+	marks := map[life][]analysis.Mark{}
+	var order []life
+	for _, d := range data {
+		k := life{slot: slot{int(d.CU), int(d.SIMD), int(d.Slot)}}
+		list := bySlot[k.slot]
+		k.n = sort.Search(len(list), func(i int) bool { return list[i].Start > int64(d.Time) })
+		k.inside = k.n > 0 && int64(d.Time) <= list[k.n-1].Stop
+		if marks[k] == nil {
+			order = append(order, k)
+		}
+		marks[k] = append(marks[k], analysis.Mark{Time: int64(d.Time), Value: d.Value, Short: d.Short})
+	}
+	var out []MarkerSpan
+	outside, unmatched := 0, 0
+	for _, k := range order {
+		list := marks[k]
+		var start *int64
+		stop := list[len(list)-1].Time
+		if k.inside {
+			w := bySlot[k.slot][k.n-1]
+			start, stop = &w.Start, w.Stop
+		} else {
+			outside += len(list)
+		}
+		spans, n := analysis.Spans(list, stop, func(v uint32, short bool) analysis.Marker { return markerOf(m, v, short) })
+		unmatched += n
+		for _, s := range spans {
+			name, _ := m.Name(s.ID)
+			ms := MarkerSpan{
+				Dispatch: dispatch, Engine: engine, CU: k.cu, SIMD: k.simd, Slot: k.slot.slot, Wave: start, Name: functionName(name.Name), ID: s.ID, Kind: "span",
+				Start: s.Start, Stop: s.Stop, Depth: s.Depth, Open: s.Open, Source: name.Loc, Payload: s.Payload,
+			}
+			switch {
+			case s.Point:
+				ms.Kind = "point"
+			case name.Kind == codeobj.MarkerFunction:
+				ms.Kind = "function"
+			}
+			if ms.Name == "" {
+				ms.Name = fmt.Sprintf("marker %d", s.ID)
+			}
+			out = append(out, ms)
+		}
+	}
+	q.Note(capture.Info, "", "markers are stamped when their tokens were written, somewhat after s_ttracedata was issued; how they are decoded no capture of hardware has confirmed")
+	if outside > 0 {
+		q.Note(capture.Info, "", "engine %d: %s of waves that begin or end outside the trace", engine, Plural(int64(outside), "marker word"))
+	}
+	if unmatched > 0 {
+		q.Note(capture.Info, "were tokens lost, or does the code send words of its own?", "engine %d: %s no span that they could end", engine, countHave(unmatched, "exit marker"))
+	}
+	return out
+}
+
+func countHave(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " has"
+	}
+	return Plural(int64(n), what) + " have"
+}
+
+// markerOf is what a word means. What the map calls a point neither begins nor ends a span.
+func markerOf(m *codeobj.FuncMap, value uint32, short bool) analysis.Marker {
+	id, enter, exit := m.Marker(value, short)
+	n, _ := m.Name(id)
+	if n.Kind == codeobj.MarkerPoint {
+		enter, exit = false, false
+	}
+	return analysis.Marker{ID: id, Enter: enter, Exit: exit, Payload: n.Payload}
+}
+
+// captureMarkers pairs the words of a capture's traces, by the names of the object that each dispatch ran.
+func captureMarkers(c *capture.Capture, results []*sqtt.Result, shader [][]sqtt.ShaderData, q *Quality) []MarkerSpan {
+	var out []MarkerSpan
+	maps := map[int]*codeobj.FuncMap{}
+	for i := range c.Traces {
+		tr := &c.Traces[i]
+		if len(shader[i]) == 0 || tr.Dispatch < 0 || tr.Dispatch >= len(c.Dispatches) {
+			continue
+		}
+		n := c.Dispatches[tr.Dispatch].Object
+		m, ok := maps[n]
+		if !ok && n >= 0 && n < len(c.Objects) {
+			if b, err := c.Objects[n].Bytes.Bytes(); err == nil {
+				if o, err := codeobj.Open(b); err == nil {
+					m = funcMapOf(o, q)
+				}
+			}
+			maps[n] = m
+		}
+		out = append(out, markerSpans(tr.Dispatch, tr.Engine, shader[i], wavesOf(results[i].Waves), m, q)...)
+	}
+	return out
+}
+
+func funcMapOf(o *codeobj.Object, q *Quality) *codeobj.FuncMap {
+	m := o.FuncMap()
+	if m != nil && m.BadRows > 0 {
+		q.Note(capture.Warning, "", "the code object's function map has %s that make no sense or name a marker twice", Plural(int64(m.BadRows), "row"))
+	}
+	return m
+}
+
+// onlyFuncMap is the function map among code objects. With several, a file's waves may have run any of them.
+func onlyFuncMap(code []loadedCode, q *Quality) *codeobj.FuncMap {
+	var found *codeobj.FuncMap
+	for i := range code {
+		if code[i].object == nil {
+			continue
+		}
+		m := funcMapOf(code[i].object, q)
+		if m != nil && found != nil {
+			q.Note(capture.Info, "give the one that ran", "several code objects name markers: they are shown by number")
+			return nil
+		}
+		if m != nil {
+			found = m
+		}
+	}
+	return found
+}
+
+// markers are the spans of a stream.
+func (d *Decoded) markers(i int) []MarkerSpan {
+	s := &d.Streams[i]
+	if len(s.shader) == 0 {
+		return nil
+	}
+	var q Quality
+	var m *codeobj.FuncMap
+	if d.code != nil {
+		m = onlyFuncMap(d.code.code, &q)
+	}
+	return markerSpans(i, i, s.shader, s.Waves, m, &q)
+}
+
+// markersOf are a dispatch's spans on an engine.
+func markersOf(list []MarkerSpan, dispatch, engine int) []MarkerSpan {
+	var out []MarkerSpan
+	for i := range list {
+		if list[i].Dispatch == dispatch && list[i].Engine == engine {
+			out = append(out, list[i])
+		}
+	}
+	return out
+}
+
+// markerSums is the markers by name, those with most cycles first. Spans in others count in both.
+func markerSums(list []MarkerSpan, limit int) Table {
+	t := Table{Title: "markers by name, of all waves in the traces", Columns: []Column{
+		Number("count"), Number("cycles"), Number("mean"), Number("longest"), Text("kind"), Text("marker"),
+	}}
+	type key struct{ name, kind string }
+	type sum struct{ n, cycles, longest int64 }
+	sums := map[key]sum{}
+	var order []key
+	for i := range list {
+		k := key{list[i].Name, list[i].Kind}
+		s, ok := sums[k]
+		if !ok {
+			order = append(order, k)
+		}
+		n := list[i].Stop - list[i].Start
+		sums[k] = sum{s.n + 1, s.cycles + n, max(s.longest, n)}
+	}
+	slices.SortStableFunc(order, func(a, b key) int {
+		return cmp.Or(cmp.Compare(sums[b].cycles, sums[a].cycles), cmp.Compare(sums[b].n, sums[a].n), strings.Compare(a.name, b.name))
+	})
+	for i, k := range order {
+		if limit > 0 && i >= limit {
+			break
+		}
+		s := sums[k]
+		t.Add(s.n, s.cycles, ratio(s.cycles, s.n), s.longest, k.kind, k.name)
+	}
+	leftOut(&t, len(order), "names", "--limit")
+	return t
+}
+
+func markerTable(list []MarkerSpan, f gpu.Family, limit int) Table {
+	t := Table{Title: "markers", Columns: []Column{
+		Number("dispatch"), Number("engine"), Number("array"), Number(strings.ToLower(unitName(f))), Number("simd"), Number("slot"), Number("wave start"),
+		Number("start"), Number("stop"), Number("cycles"), Number("depth"), Text("kind"), Text("marker"),
+	}}
+	for i := range list {
+		if limit > 0 && i >= limit {
+			break
+		}
+		s := &list[i]
+		t.Add(s.Dispatch, s.Engine, arrayOf(f, s.CU), unitOf(f, s.CU), s.SIMD, s.Slot, orNil(s.Wave), s.Start, s.Stop, s.Stop-s.Start, s.Depth, s.Kind, s.Name)
+	}
+	leftOut(&t, len(list), "markers", "--limit")
+	return t
+}

@@ -1,0 +1,192 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/gpu"
+)
+
+func (n *nibbles) word(sa, wgp, simd, slot, value uint64) {
+	n.put(0b00110|sa<<8|simd<<9|wgp<<11|slot<<15|value<<20, 52)
+}
+
+func (n *nibbles) byte(sa, wgp, simd, slot, value uint64) {
+	n.put(0b10110|sa<<8|simd<<9|wgp<<11|slot<<15|value<<20, 28)
+}
+
+// markedStream is made by hand, as no capture holds markers: what testdata's markers.cl sends on one slot, with a wave of
+// another array that ends inside a span, an exit too many, and a word after the last wave of its slot.
+func markedStream() []byte {
+	var n nibbles
+	n.header()
+	n.time(100)
+	n.start(0, 0, 0, 0)
+	n.start(1, 2, 1, 3)
+	n.time(20)
+	n.byte(0, 0, 0, 0, 1<<2|2) // enter load
+	n.byte(1, 2, 1, 3, 1)      // exit of nothing
+	n.time(30)
+	n.byte(0, 0, 0, 0, 2<<2|3) // exit load, enter sum
+	n.word(1, 2, 1, 3, 200<<2|2)
+	n.time(10)
+	n.word(0, 0, 0, 0, 70<<2) // value,
+	n.word(0, 0, 0, 0, 1)     // and the value, which is no exit
+	n.byte(0, 0, 0, 0, 1<<2|2)
+	n.time(40)
+	n.byte(0, 0, 0, 0, 1)
+	n.byte(0, 0, 0, 0, 1)
+	n.put(0b10110|1<<14|1<<20, 28) // exec set: ignored
+	n.time(10)
+	n.end(0, 0, 0, 0)
+	n.time(10)
+	n.end(1, 2, 1, 3)
+	n.time(10)
+	n.word(1, 2, 1, 3, 5<<2)
+	for len(n.b)%32 != 0 {
+		n.put(0, 4)
+	}
+	return n.b
+}
+
+const markedView = `dispatch,engine,array,wgp,simd,slot,wave start,start,stop,cycles,depth,kind,marker
+0,1,0,0,0,0,100,120,150,30,0,span,load
+0,1,0,0,0,0,100,150,200,50,0,function,sum(float*)
+0,1,0,0,0,0,100,160,160,0,1,point,value
+0,1,0,0,0,0,100,160,200,40,1,span,load
+0,1,1,2,1,3,100,150,220,70,0,span,marker 200
+0,1,1,2,1,3,,230,230,0,0,point,marker 5
+`
+
+func markedCapture(t *testing.T) *capture.Capture {
+	t.Helper()
+	object, err := os.ReadFile("../codeobj/testdata/markers.co")
+	must(t, err)
+	return record(t, func(w *capture.Writer) {
+		must(t, w.Object(capture.Object{Name: "markers.co", Target: "gfx1100", Base: 0x10000}, object))
+		must(t, w.Dispatch(launchOfTest(2)))
+		must(t, w.Trace(capture.Trace{Engine: 1, Family: "gfx11", Buffer: 4096}, markedStream()))
+	})
+}
+
+func TestMarkers(t *testing.T) {
+	h, err := HotCapture(markedCapture(t))
+	must(t, err)
+	l := h.WaveList()
+	titles := map[string]Table{}
+	for _, tab := range l.Tables(0) {
+		titles[tab.Title] = tab
+	}
+	tab := titles["markers"]
+	var b bytes.Buffer
+	must(t, tab.CSV(&b))
+	if b.String() != markedView {
+		t.Errorf("markers\n%s, want\n%s", b.String(), markedView)
+	}
+	b.Reset()
+	tab = titles["markers by name, of all waves in the traces"]
+	must(t, tab.CSV(&b))
+	if want := "count,cycles,mean,longest,kind,marker\n2,70,35.0,40,span,load\n1,70,70.0,70,span,marker 200\n1,50,50.0,50,function,sum(float*)\n"; !strings.HasPrefix(b.String(), want) {
+		t.Errorf("sums\n%s, want\n%s", b.String(), want)
+	}
+	var notes strings.Builder
+	for _, n := range l.Quality.Notes {
+		notes.WriteString(n.Text + "\n")
+	}
+	for _, want := range []string{"no capture of hardware has confirmed", "1 exit marker has no span", "1 marker word of waves that begin or end outside"} {
+		if !strings.Contains(notes.String(), want) {
+			t.Errorf("no note %q in\n%s", want, notes.String())
+		}
+	}
+	b.Reset()
+	must(t, WriteJSON(&b, l))
+	var doc struct {
+		Markers []struct {
+			Name, Source string
+			Open         bool
+			Payload      []uint32
+		}
+	}
+	must(t, json.Unmarshal(b.Bytes(), &doc))
+	m := doc.Markers
+	if len(m) != 6 || m[1].Source != "markers.cl:12" || len(m[2].Payload) != 1 || m[2].Payload[0] != 1 || m[3].Open || !m[4].Open {
+		t.Errorf("JSON markers %+v", m)
+	}
+}
+
+// In the timeline markers nest in their waves, on the same thread.
+func TestMarkersChrome(t *testing.T) {
+	v, err := Trace(markedCapture(t))
+	must(t, err)
+	var b bytes.Buffer
+	must(t, v.Chrome(&b))
+	var doc struct {
+		TraceEvents []struct {
+			Ph, Name string
+			Pid, Tid int
+			Args     map[string]any
+		}
+	}
+	must(t, json.Unmarshal(b.Bytes(), &doc))
+	lanes := map[int][]string{}
+	for _, e := range doc.TraceEvents {
+		if e.Ph == "X" {
+			lanes[e.Tid] = append(lanes[e.Tid], e.Name)
+		}
+	}
+	var first, second bool
+	for _, names := range lanes {
+		switch strings.Join(names, "|") {
+		case hostile + "|load|sum(float*)|load|value":
+			first = true
+		case hostile + "|marker 200|marker 5":
+			second = true
+		}
+	}
+	if len(lanes) != 2 || !first || !second {
+		t.Errorf("lanes %v", lanes)
+	}
+}
+
+// Trace files have names with their code object, numbers without.
+func TestMarkersOfFiles(t *testing.T) {
+	object, err := os.ReadFile("../codeobj/testdata/markers.co")
+	must(t, err)
+	files := []StreamFile{{Name: "se0", Bytes: markedStream(), Family: gpu.GFX11}}
+	for _, c := range []struct {
+		code []CodeFile
+		want string
+	}{
+		{nil, "marker 1"},
+		{[]CodeFile{{Name: "markers.co", Data: object}}, "load"},
+		{[]CodeFile{{Name: "markers.co", Data: object}, {Name: "again.co", Base: 1 << 20, Data: object}}, "marker 1"},
+	} {
+		h, err := HotFiles("gfx1100", files, c.code)
+		must(t, err)
+		if m := h.WaveList().Markers; len(m) == 0 || m[0].Name != c.want {
+			t.Errorf("%d objects: %+v, want %q first", len(c.code), m, c.want)
+		}
+	}
+}
+
+// A capture without markers says nothing of them.
+func TestNoMarkers(t *testing.T) {
+	v := traced(t, false)
+	if v.markers != nil {
+		t.Errorf("%+v", v.markers)
+	}
+	b, err := json.Marshal(hotOfTest(t).WaveList())
+	must(t, err)
+	if bytes.Contains(b, []byte("marker")) {
+		t.Error("the document has markers")
+	}
+	for _, n := range v.Quality.Notes {
+		if strings.Contains(n.Text, "marker") {
+			t.Error(n.Text)
+		}
+	}
+}
