@@ -314,7 +314,7 @@ func (n *counter) of(e *event, w wave, st *timing.Stats) int64 {
 		default:
 			x = st.N[m.what]
 		}
-		if m.what == int(timing.StatICacheHit) || m.what == int(timing.StatICacheMiss) { // gfx9: of the SQC's clients and banks
+		if m.what >= int(timing.StatICacheHit) && m.what <= int(timing.StatDCacheMiss) { // gfx9: of the SQC's clients and banks
 			if n.client>>(w.at.Unit&3)&1 == 0 {
 				continue
 			}

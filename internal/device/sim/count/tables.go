@@ -183,7 +183,7 @@ var stats = map[string][]int{
 	"vmem_cycles": one(timing.StatCyclesVMEM), "salu_cycles": one(timing.StatCyclesSALU), "matrix_cycles": one(timing.StatCyclesMatrix),
 	"mops_i8": one(timing.StatMopsI8), "mops_f16": one(timing.StatMopsF16), "mops_bf16": one(timing.StatMopsBF16),
 	"mops_f32": one(timing.StatMopsF32), "mops_f64": one(timing.StatMopsF64), "mops_f8": one(timing.StatMopsF8),
-	"mops_f6f4": one(timing.StatMopsF6F4), "icache_hit": one(timing.StatICacheHit), "icache_miss": one(timing.StatICacheMiss),
+	"mops_f6f4": one(timing.StatMopsF6F4), "dcache_hit": one(timing.StatDCacheHit), "dcache_miss": one(timing.StatDCacheMiss), "icache_hit": one(timing.StatICacheHit), "icache_miss": one(timing.StatICacheMiss),
 }
 
 func one(s timing.Stat) []int { return []int{int(s)} }

@@ -173,6 +173,8 @@ const (
 	StatMopsF6F4
 	StatICacheHit
 	StatICacheMiss
+	StatDCacheHit // lines of scalar accesses
+	StatDCacheMiss
 	NumStats
 )
 

@@ -170,7 +170,7 @@ func (m *Machine) loadL2(d *die, line uint64, at int64) int64 {
 }
 
 // scalar times a scalar load.
-func (m *Machine) scalar(u *unit, ref *shader.MemRef, t int64) int64 {
+func (m *Machine) scalar(u *unit, ref *shader.MemRef, t int64, st *Stats) int64 {
 	t = max(t, u.scalarFree)
 	u.scalarFree = t + m.p.smemRate
 	d := m.dies[m.engines[u.engine].die]
@@ -179,9 +179,11 @@ func (m *Machine) scalar(u *unit, ref *shader.MemRef, t int64) int64 {
 	for i := range max(int(ref.Lines), 1) {
 		r, hit := u.scalar.find(first + uint64(i))
 		if hit {
+			st.N[StatDCacheHit]++
 			done = max(done, t+m.p.smemHit, *r)
 			continue
 		}
+		st.N[StatDCacheMiss]++
 		at, _ := m.fromL2(d, first+uint64(i), t, ref.Write, ref.Atomic)
 		*r = at + m.p.smemL2
 		done = max(done, *r)

@@ -196,7 +196,7 @@ func (s *simd) memory(w *wave, o *sop, ref *shader.MemRef, t int64) (execAt int6
 	local := o.do == doLDS || ref.Space == shader.SpaceLDS
 	switch {
 	case o.do == doSMEM:
-		done := m.scalar(s.u, ref, t)
+		done := m.scalar(s.u, ref, t, &w.st)
 		w.cnt[o.cnt].push(done)
 		w.st.N[StatLevelSMEM] += done - t
 	case local:
