@@ -12,7 +12,7 @@ import (
 )
 
 // ExportFormats are what Export writes.
-var ExportFormats = []string{"pprof", "folded", "speedscope", "html", "csv", "json"}
+var ExportFormats = []string{"pprof", "folded", "speedscope", "html", "csv", "json", "folded-markers"}
 
 // stack is the frames of an instruction, outermost first: kernel, inlined functions, line, instruction.
 func (h *Hot) stack(w analysis.Where) []string {
@@ -41,16 +41,19 @@ func (h *Hot) samples(f func(stack []string, c *analysis.InstCost)) {
 // WriteFolded writes a line a stack, as flame graph tools read it: frames apart by semicolons, then cycles.
 func (h *Hot) WriteFolded(w io.Writer) error {
 	bw := bufio.NewWriter(w)
-	h.samples(func(stack []string, c *analysis.InstCost) {
-		for i, s := range stack {
-			if i > 0 {
-				_ = bw.WriteByte(';') // Flush tells
-			}
-			_, _ = bw.WriteString(strings.ReplaceAll(Printable(s), ";", ":"))
-		}
-		_, _ = fmt.Fprintf(bw, " %d\n", c.Cycles())
-	})
+	h.samples(func(stack []string, c *analysis.InstCost) { foldedLine(bw, stack, c.Cycles()) })
 	return bw.Flush()
+}
+
+// foldedLine writes one stack; errors show when bw is flushed.
+func foldedLine(bw *bufio.Writer, stack []string, cycles int64) {
+	for i, s := range stack {
+		if i > 0 {
+			_ = bw.WriteByte(';')
+		}
+		_, _ = bw.WriteString(strings.ReplaceAll(Printable(s), ";", ":"))
+	}
+	_, _ = fmt.Fprintf(bw, " %d\n", cycles)
 }
 
 // WritePprof writes a profile for go tool pprof, with the sample types cycles, stall, hidden and hits.
@@ -188,6 +191,8 @@ func (h *Hot) Export(w io.Writer, format string) error {
 		return h.WritePprof(w)
 	case "folded":
 		return h.WriteFolded(w)
+	case "folded-markers":
+		return h.WriteFoldedMarkers(w)
 	case "speedscope":
 		return h.WriteSpeedscope(w)
 	case "html":

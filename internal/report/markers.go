@@ -1,8 +1,12 @@
 package report
 
 import (
+	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -32,6 +36,8 @@ type MarkerSpan struct {
 	Source   string   `json:"source,omitempty"` // file:line, innermost first
 	Payload  []uint32 `json:"payload,omitempty"`
 }
+
+const pointKind = "point"
 
 // markerSpans pairs the words that one stream's waves sent. m, which may be nil, names them.
 func markerSpans(dispatch, engine int, data []sqtt.ShaderData, waves []Wave, m *codeobj.FuncMap, q *Quality) []MarkerSpan {
@@ -65,6 +71,7 @@ func markerSpans(dispatch, engine int, data []sqtt.ShaderData, waves []Wave, m *
 	}
 	var out []MarkerSpan
 	outside, unmatched := 0, 0
+	names := map[uint32]string{}
 	for _, k := range order {
 		list := marks[k]
 		var start *int64
@@ -80,17 +87,20 @@ func markerSpans(dispatch, engine int, data []sqtt.ShaderData, waves []Wave, m *
 		for _, s := range spans {
 			name, _ := m.Name(s.ID)
 			ms := MarkerSpan{
-				Dispatch: dispatch, Engine: engine, CU: k.cu, SIMD: k.simd, Slot: k.slot.slot, Wave: start, Name: functionName(name.Name), ID: s.ID, Kind: "span",
+				Dispatch: dispatch, Engine: engine, CU: k.cu, SIMD: k.simd, Slot: k.slot.slot, Wave: start, Name: names[s.ID], ID: s.ID, Kind: "span",
 				Start: s.Start, Stop: s.Stop, Depth: s.Depth, Open: s.Open, Source: name.Loc, Payload: s.Payload,
 			}
 			switch {
 			case s.Point:
-				ms.Kind = "point"
+				ms.Kind = pointKind
 			case name.Kind == codeobj.MarkerFunction:
 				ms.Kind = "function"
 			}
 			if ms.Name == "" {
-				ms.Name = fmt.Sprintf("marker %d", s.ID)
+				if ms.Name = functionName(name.Name); ms.Name == "" {
+					ms.Name = fmt.Sprintf("marker %d", s.ID)
+				}
+				names[s.ID] = ms.Name
 			}
 			out = append(out, ms)
 		}
@@ -244,4 +254,44 @@ func markerTable(list []MarkerSpan, f gpu.Family, limit int) Table {
 	}
 	leftOut(&t, len(list), "markers", "--limit")
 	return t
+}
+
+// maxFold bounds the depth of a folded stack: what is nested deeper, as only garbage is, belongs to the span around it.
+const maxFold = 64
+
+// WriteFoldedMarkers writes a line a stack of markers' spans, kernel first, with the cycles in which the innermost was open itself.
+func (h *Hot) WriteFoldedMarkers(w io.Writer) error {
+	if len(h.Markers) == 0 {
+		return errors.New("no wave sent markers with s_ttracedata")
+	}
+	sums := map[string]int64{}
+	stacks := map[string][]string{}
+	var stack []string
+	var keys []string // of the stack's ends
+	for i := range h.Markers {
+		s := &h.Markers[i]
+		if s.Kind == pointKind || s.Depth >= maxFold {
+			continue
+		}
+		if s.Depth == 0 {
+			kernel := ""
+			if s.Dispatch >= 0 && s.Dispatch < len(h.Kernels) {
+				kernel = h.Kernels[s.Dispatch]
+			}
+			stack, keys = []string{kernel}, []string{kernel}
+		}
+		stack, keys = append(stack[:s.Depth+1:s.Depth+1], s.Name), append(keys[:s.Depth+1:s.Depth+1], "")
+		key := keys[s.Depth] + "\x00" + s.Name
+		keys[s.Depth+1] = key
+		stacks[key] = stack
+		sums[key] += s.Stop - s.Start
+		if s.Depth > 0 {
+			sums[keys[s.Depth]] -= s.Stop - s.Start
+		}
+	}
+	bw := bufio.NewWriter(w)
+	for _, key := range slices.Sorted(maps.Keys(stacks)) {
+		foldedLine(bw, stacks[key], sums[key])
+	}
+	return bw.Flush()
 }

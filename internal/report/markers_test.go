@@ -118,6 +118,20 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
+func TestFoldedMarkers(t *testing.T) {
+	h, err := HotCapture(markedCapture(t))
+	must(t, err)
+	h.Kernels[0] = "k;1"
+	var b bytes.Buffer
+	must(t, h.Export(&b, "folded-markers"))
+	if want := "k:1;load 30\nk:1;marker 200 70\nk:1;sum(float*) 10\nk:1;sum(float*);load 40\n"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+	if err := hotOfTest(t).Export(&b, "folded-markers"); err == nil {
+		t.Error("no error without markers")
+	}
+}
+
 // In the timeline markers nest in their waves, on the same thread.
 func TestMarkersChrome(t *testing.T) {
 	v, err := Trace(markedCapture(t))

@@ -10,6 +10,7 @@
 //     a reader in constant memory, a [WaveDecoder] for pieces as they come; [NewClock] maps shader time to the GPU's clock.
 //   - [Walk], or a [Walker] for pieces, gives the traced waves' instructions besides: when each was issued, how long it
 //     stalled and lasted, and its address in a [Code], such as a [Program] of code objects.
+//   - [ReadShaderData] gives the words that waves sent with s_ttracedata. No capture of ours holds any: layouts and rules are AMD's.
 //
 // An RDNA stream's format is taken from its HEADER tokens, whatever family is asked for: layout 4 is GFX12, any other
 // layout, or no header, GFX11. GFX9 streams have no header of their own and go by the family.
@@ -18,6 +19,5 @@
 // programs' [Length] and the trace's status do. Decoders are single-threaded values; to decode engines in parallel use one
 // per engine.
 //
-// Left out: performance counters in the stream (PERF), shader data beyond its listing, the meaning of UTIL_COUNTER, and
-// which EXEC token belongs to which instruction.
+// Left out: performance counters in the stream (PERF), the meaning of UTIL_COUNTER, and which EXEC token belongs to which instruction.
 package sqtt
