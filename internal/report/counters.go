@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/chrome"
@@ -131,7 +132,11 @@ func (d *CounterDispatch) measure(c *capture.Capture, g *gpu.GPU, q *Quality) {
 			continue
 		}
 		if !run.Filtered {
-			q.Note(capture.Info, "keep the GPU free of other work while counting", "every process's work counts: that of others may be included")
+			who := ""
+			if slices.ContainsFunc(c.Counters, func(r capture.Counters) bool { return r.Filtered }) {
+				who = strings.Join(run.Names, ", ") + ": "
+			}
+			q.Note(capture.Info, "keep the GPU free of other work while counting", "%severy process's work counts: that of others may be included", who)
 		}
 		m.Add(g, list)
 		for k := range list {

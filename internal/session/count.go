@@ -29,6 +29,7 @@ func Count(ctx context.Context, o CountOptions) (*Outcome, error) {
 	if len(passes) == 0 { // metrics that no counter goes into; the kernel runs all the same
 		passes = [][]string{{"GRBM_COUNT"}}
 	}
+	passes = apart(o.Device.Info().GPU, passes)
 	r, err := begin(ctx, &o.Options)
 	if err != nil {
 		return nil, err
@@ -63,16 +64,13 @@ func (r *run) count(ctx context.Context, o *CountOptions, names []string, out *O
 	if err != nil {
 		return fmt.Errorf("memory for %d bytes of samples: %w", l.Bytes, err)
 	}
-	start, err := perfctr.Start(g, l)
-	if err != nil {
-		return err
-	}
-	stop, err := perfctr.Stop(g, r.info.Live, l, int64(buf.Addr))
+	filtered := filters(g, names)
+	before, start, stop, err := r.programs(ctx, l, filtered, int64(buf.Addr))
 	if err != nil {
 		return err
 	}
 	d := r.dispatch()
-	if _, err := r.submit(ctx, device.Words(start)); err != nil {
+	if _, err := r.submit(ctx, append(before, device.Words(start))...); err != nil {
 		return r.failed(d, fmt.Errorf("start counting: %w", err))
 	}
 	p, err := r.submit(ctx, r.part())
@@ -92,7 +90,7 @@ func (r *run) count(ctx context.Context, o *CountOptions, names []string, out *O
 		return err
 	}
 	return r.Capture.Counters(capture.Counters{
-		Dispatch: r.runs, Asked: o.Names, Names: names, Layout: layoutOf(l, &r.info), Unverified: o.Unverified,
+		Dispatch: r.runs, Asked: o.Names, Names: names, Layout: layoutOf(l, &r.info), Unverified: o.Unverified, Filtered: filtered,
 	}, buf.Bytes[:l.Bytes])
 }
 

@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/device"
 	"github.com/rigprof/rigprof/internal/device/open"
+	"github.com/rigprof/rigprof/internal/device/sim/count"
 	"github.com/rigprof/rigprof/internal/launch"
 )
 
@@ -21,16 +23,21 @@ const kernels = "../../testdata/kernels"
 // options are for a launch of the bundled kernels on the simulated GPU; the capture goes to buf.
 func options(t testing.TB, name string, buf *bytes.Buffer, o open.Options) Options {
 	t.Helper()
+	return optionsOn(t, "gfx1100", name, buf, o)
+}
+
+func optionsOn(t testing.TB, target, name string, buf *bytes.Buffer, o open.Options) Options {
+	t.Helper()
 	l, err := launch.Load(filepath.Join(kernels, "launches.yaml") + "#" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(kernels, "gfx1100", l.File+".co")
+	path := filepath.Join(kernels, target, l.File+".co")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := open.Device(t.Context(), "sim:gfx1100", o)
+	d, err := open.Device(t.Context(), "sim:"+target, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +88,34 @@ func TestCount(t *testing.T) {
 }
 
 // What the simulated GPU cannot count is recorded with its reason.
+// TestFilter counts on GFX12 while another process's waves run: only ours may count, in whatever VMID we are.
+func TestFilter(t *testing.T) {
+	for _, vmid := range []uint32{8, 11, 15} {
+		var buf bytes.Buffer
+		other := []count.Load{{VMID: 9, Period: 60, Life: 50, Lanes: 32}}
+		o := optionsOn(t, "gfx1201", "vadd", &buf, open.Options{Sim: open.SimOptions{VMIDs: []uint32{vmid}, Loads: other}})
+		out, err := Count(t.Context(), CountOptions{Options: o, Names: []string{"SQ_WAVES", "GRBM_COUNT"}})
+		if err != nil || len(out.Wrong) > 0 {
+			t.Fatalf("%v, %+v", err, out)
+		}
+		c := read(t, &o, &buf)
+		if len(c.Counters) != 2 || !c.Counters[0].Filtered || c.Counters[1].Filtered {
+			t.Fatalf("VMID %d: counters %+v", vmid, c.Counters)
+		}
+		b, err := c.Counters[0].Bytes.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := uint64(0)
+		for ; len(b) >= 8; b = b[8:] {
+			n += binary.LittleEndian.Uint64(b)
+		}
+		if n != uint64(c.Dispatches[0].Waves) {
+			t.Errorf("VMID %d: %d waves counted, %d launched", vmid, n, c.Dispatches[0].Waves)
+		}
+	}
+}
+
 func TestUncounted(t *testing.T) {
 	var buf bytes.Buffer
 	o := options(t, "vadd", &buf, open.Options{})

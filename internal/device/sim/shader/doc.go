@@ -20,7 +20,7 @@
 // rounded once, so more exact than hardware. What hardware leaves undefined is fixed here: registers
 // and LDS start as zero, NaN results carry the host's payload, sums of matrix instructions are
 // formed in float32 in order of k, clocks that a shader can read count executed instructions
-// (modelled), HW_ID registers read as 0.
+// (modelled), HW_ID registers hold the VMID alone.
 //
 // Private memory lives inside the simulator, not at the dispatch's scratch address.
 //

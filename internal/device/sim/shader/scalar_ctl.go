@@ -242,8 +242,12 @@ func (w *wave) hwreg(u *uop, id uint32) (uint32, bool) {
 		return w.scc | b2u(w.exec == 0)<<9 | b2u(w.vcc() == 0)<<10, true
 	case hwTrapSts, hwGPRAlloc, hwLDSAlloc, hwIBSts:
 		return 0, true
-	case hwHWID, hwHWID1, hwHWID2:
-		return 0, true // placement belongs to the timing model
+	case hwHWID: // gfx9: VM_ID in bits 20 to 23; placement belongs to the timing model
+		return w.g.k.VMID & 15 << 20, true
+	case hwHWID2: // VM_ID in bits 24 to 27
+		return w.g.k.VMID & 15 << 24, true
+	case hwHWID1:
+		return 0, true
 	case hwSHMem:
 		return sharedBase>>32&0xffff0000 | privateBase>>48, true
 	case hwXCC:
