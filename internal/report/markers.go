@@ -110,7 +110,7 @@ func markerSpans(dispatch, engine int, data []sqtt.ShaderData, waves []Wave, m *
 		q.Note(capture.Info, "", "engine %d: %s of waves that begin or end outside the trace", engine, Plural(int64(outside), "marker word"))
 	}
 	if unmatched > 0 {
-		q.Note(capture.Info, "were tokens lost, or does the code send words of its own?", "engine %d: %s no span that they could end", engine, countHave(unmatched, "exit marker"))
+		q.Note(capture.Info, "were tokens lost, or does the code send words of its own?", "engine %d: %s no span to end", engine, countHave(unmatched, "exit marker"))
 	}
 	return out
 }
