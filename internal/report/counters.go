@@ -327,13 +327,18 @@ func (t *Counted) JSON() any { return t }
 // Chrome writes a slice per dispatch with its counters as arguments, and a counter track per counter.
 func (t *Counted) Chrome(w io.Writer) error {
 	return timeline(w, t.Device.meta(), func(c *chrome.Writer) {
-		events(c, t.events, t.epoch-t.ahead)
+		if !t.Device.Simulated { // whose time is not the host's: dispatches alone, one after the other
+			events(c, t.events, t.epoch-t.ahead)
+		}
 		process := t.Device.title()
 		var at int64 // ns, for dispatches that no device timed: 1 us each, in order
 		for i := range t.Dispatches {
 			d := &t.Dispatches[i]
 			start, stop := at, at+1000
-			if d.StartNs != nil {
+			switch {
+			case d.StartNs != nil && t.Device.Simulated:
+				stop = at + *d.DurationNs
+			case d.StartNs != nil:
 				start, stop = *d.StartNs+t.ahead, *d.StartNs+t.ahead+*d.DurationNs
 			}
 			at = max(at, stop)

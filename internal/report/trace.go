@@ -487,9 +487,14 @@ func (t *Traced) JSON() any { return t }
 
 // Chrome writes the recording's timeline and the waves for a trace viewer: a process per device, and one per dispatch and engine with a thread
 // per slot. Each engine's first wave of a dispatch is drawn at the dispatch's start.
+//
+// On a real GPU its work and the host's stand beside the waves. A simulated GPU's cycles are not the host's time: its waves stand
+// alone, counted from the trace's start, and are the same in every run.
 func (t *Traced) Chrome(w io.Writer) error {
 	return timeline(w, t.Device.meta(), func(c *chrome.Writer) {
-		events(c, t.events, t.epoch-t.ahead)
+		if !t.Device.Simulated {
+			events(c, t.events, t.epoch-t.ahead)
+		}
 		for i := range t.Dispatches {
 			d := &t.Dispatches[i]
 			for from := 0; from < len(d.Waves); {
@@ -500,7 +505,7 @@ func (t *Traced) Chrome(w io.Writer) error {
 				}
 				ps := t.psPerCycle(d.realtime[engine])
 				origin := int64(0)
-				if d.StartNs != nil { // engines' clocks and the host's differ: the dispatch's first wave stands at its start
+				if d.StartNs != nil && !t.Device.Simulated { // engines' clocks and the host's differ: the dispatch's first wave stands at its start
 					first := waves[0].Start
 					for _, w := range waves {
 						first = min(first, w.Start)
