@@ -179,7 +179,7 @@ func TestTraceProgramMutations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: each write of the trace programs is not altered in turn")
 	}
-	for _, spec := range []string{"sim:gfx1100", "sim:gfx1201", "sim:gfx90a"} {
+	for _, spec := range []string{"sim:gfx1100", "sim:gfx1201", "sim:gfx90a", "sim:gfx942"} {
 		t.Run(spec, func(t *testing.T) { testMutations(t, spec) })
 	}
 }
@@ -228,6 +228,8 @@ func testMutations(t *testing.T, spec string) {
 	}
 	t.Logf("%d mutations: %d change the streams or fail, %d more change what the registers hold, %d do not show:\n%s",
 		total, inTrace, total-inTrace-len(survived), len(survived), strings.Join(survived, "\n"))
+	// What does not show, on every model: the instance broadcast of the first selection, which no trace register heeds, and the stop
+	// program's first selection, which names the engine that stands selected already.
 	if len(survived)*20 > total {
 		t.Errorf("%d of %d mutations do not show", len(survived), total)
 	}

@@ -43,6 +43,7 @@ const (
 	statusError    = 1 << 24
 	statusBusy     = 1 << 25
 	ownerShift     = 28
+	status9Pending = 0x3ff
 	status9Done    = 0x3ff << 16
 	status9Error   = 1 << 28
 	status9Busy    = 1 << 30
@@ -99,6 +100,8 @@ func (u *unit) write(now int64, id int, r pm4.Reg, v uint32) {
 		return
 	case rStatus, rStatus2, rDropped:
 		if id == rStatus && u.gfx9 {
+			// Programs write 0. What else is written is taken to stand where hardware has nothing to say: a guess.
+			u.value[id] = v & status9Pending
 			u.sink.full, u.sink.failed, u.done = false, false, false
 		}
 		return
@@ -222,6 +225,7 @@ func (u *unit) read(_ int64, id int, r pm4.Reg) uint32 {
 func (u *unit) status() uint32 {
 	var v uint32
 	if u.gfx9 {
+		v = u.value[rStatus]
 		if u.on {
 			v |= status9Busy
 		}
