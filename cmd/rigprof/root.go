@@ -28,7 +28,10 @@ func newRootCmd(e *env) *cobra.Command {
 			if cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
 				return nil
 			}
-			return e.configure(cmd)
+			if err := e.configure(cmd); err != nil && cmd.Name() != "version" { // which works whatever the settings say
+				return err
+			}
+			return nil
 		},
 	}
 	root.Version = buildVersion()

@@ -126,6 +126,9 @@ func Decode(files []StreamFile) *Decoded {
 		q.stream(i, r, d.Streams[i].Packets)
 		name := d.Streams[i].File
 		notes.losses(name, r)
+		if h := sqtt.FamilyOf(files[i].Bytes); r.Family == gpu.GFX9 && h != gpu.Unknown && h != gpu.GFX9 {
+			notes.add(name, capture.Warning, "begins with the header of a "+h.String()+" trace but was read as gfx9", "is --target right?")
+		}
 		if r.Header > 0 {
 			notes.add(name, capture.Info, "the first 8 bytes are a tool's header and were left out", "--gfx9-header no reads them as tokens")
 		}
