@@ -90,6 +90,7 @@ const (
 type MemRef struct {
 	Addr      uint64 // lowest byte touched; an LDS offset for SpaceLDS, a lane offset for SpaceScratch
 	Bytes     uint32 // that all lanes moved
+	Span      uint32 // 128-byte lines from the lowest touched to the highest; 0: one line, or not known
 	Lines     uint16 // distinct 128-byte lines
 	LDSCycles uint16 // passes of the LDS, as many as groups of lanes without bank conflicts
 	Lanes     uint8  // active

@@ -176,14 +176,15 @@ func (w *wave) refGlobal(m *memOp, bytes int, mask uint64) {
 		last = end
 	}
 	if !sorted {
-		lowest, lines = w.countLines(bytes, mask)
+		lowest, last, lines = w.countLines(bytes, mask)
 	}
+	r.Span = uint32(min(last-lowest>>7, 1<<32-1))
 	r.Addr, r.Lines, r.Bytes = lowest, uint16(lines), uint32(bytes)*uint32(r.Lanes)
 	w.log.ref(r)
 }
 
-// countLines counts distinct lines with a small hash table.
-func (w *wave) countLines(bytes int, mask uint64) (lowest uint64, n int) {
+// countLines counts distinct lines with a small hash table; last is the highest one's number.
+func (w *wave) countLines(bytes int, mask uint64) (lowest, last uint64, n int) {
 	const size = 512 // more than 64 lanes' lines
 	var table [size]uint64
 	lowest = ^uint64(0)
@@ -197,11 +198,12 @@ func (w *wave) countLines(bytes int, mask uint64) (lowest uint64, n int) {
 			}
 			if table[h] == 0 {
 				table[h] = line + 1
+				last = max(last, line)
 				n++
 			}
 		}
 	}
-	return lowest, n
+	return lowest, last, n
 }
 
 // refLDS logs an LDS access with the passes that bank conflicts cost. Banks are 32 of 4 bytes; 32 lanes go at a

@@ -14,8 +14,8 @@
 // a CU. Loads do not block: what waits is the wait instruction, in the way the ISA's counters define.
 //
 // Memory is a cache of lines for each CU, each shader array and each die, then memory, each with a latency and a rate. A line's
-// address is all that is kept; of accesses that scatter, the log tells the lowest address and the number of lines, so they are
-// taken as neighbours. LDS instructions take the cycles that bank conflicts make necessary.
+// address is all that is kept; of accesses that scatter, the log tells the first line, the last one and how many there are, so
+// those between are taken to be evenly spaced. LDS instructions take the cycles that bank conflicts make necessary.
 //
 // Simulation goes in windows of 20 cycles: each SIMD issues what it can inside the window, then the next one. Whatever one SIMD
 // does to another (a barrier that completes, a slot that falls free) takes longer than a window, so the order in which SIMDs are

@@ -117,9 +117,14 @@ func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64) int64 {
 	if ref.Space == shader.SpaceScratch {
 		first += 1 << 40 // private memory is nowhere else
 	}
+	// The log has a scattered access's first and last line, and their number: those between are taken to be evenly spaced.
+	span := max(uint64(ref.Span), uint64(lines-1))
 	done := int64(0)
 	for i := range lines {
-		line := first + uint64(i)
+		line := first
+		if i > 0 {
+			line += span * uint64(i) / uint64(lines-1)
+		}
 		at := start + int64(i)*m.p.vmemLines>>4
 		var ready int64
 		switch {
