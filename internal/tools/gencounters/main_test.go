@@ -1,58 +1,22 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/rigprof/rigprof/internal/tools/gentest"
 )
 
 const tables = "../../perfctr/tables"
 
-// TestCommitted regenerates the package's tables: the committed file must be the generator's output.
+// TestCommitted regenerates the package's tables.
 func TestCommitted(t *testing.T) {
-	got, err := generate(tables)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile("../../perfctr/tables_gen.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != string(want) {
-		t.Error("tables_gen.go is not what the tables give: run go generate ./internal/perfctr")
-	}
+	gentest.Committed(t, generate, tables, "../../perfctr/tables_gen.go")
 }
 
 // TestBadRows: a wrong cell is refused with its file and line.
-func TestBadRows(t *testing.T) {
-	for _, tc := range badRows {
-		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(tables)); err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(dir, tc.file)
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(data), tc.from) {
-			t.Fatalf("%s has no %q", tc.file, tc.from)
-		}
-		if err := os.WriteFile(path, []byte(strings.Replace(string(data), tc.from, tc.to, 1)), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		_, err = generate(dir)
-		if err == nil || !strings.Contains(err.Error(), tc.file+":") || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s, %q for %q: %v, want %q", tc.file, tc.to, tc.from, err, tc.want)
-		}
-	}
-	if _, err := generate(t.TempDir()); err == nil {
-		t.Error("no tables are no error")
-	}
-}
+func TestBadRows(t *testing.T) { gentest.Refused(t, generate, tables, badRows) }
 
-var badRows = []struct{ file, from, to, want string }{
+var badRows = []gentest.BadRow{
 	{"targets.tsv", "\t9.4.2", "\t9.4.1", `"9.4.1"`},
 	{"blocks.tsv", "gfx90a,", "gfx908,", `target "gfx908"`},
 	{"blocks.tsv", "\tdie\t", "\tdice\t", `scope "dice"`},

@@ -1,58 +1,20 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/rigprof/rigprof/internal/tools/gentest"
 )
 
 const tables = "../../sqtt/tables"
 
-// TestCommitted regenerates the package's tables: the committed file must be the generator's output.
-func TestCommitted(t *testing.T) {
-	got, err := generate(tables)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile("../../sqtt/regs_gen.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != string(want) {
-		t.Error("regs_gen.go is not what the tables give: run go generate ./internal/sqtt")
-	}
-}
+// TestCommitted regenerates the package's tables.
+func TestCommitted(t *testing.T) { gentest.Committed(t, generate, tables, "../../sqtt/regs_gen.go") }
 
 // TestBadRows: a wrong cell is refused with its file and line.
-func TestBadRows(t *testing.T) {
-	for _, tc := range badRows {
-		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(tables)); err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(dir, tc.file)
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(data), tc.from) {
-			t.Fatalf("%s has no %q", tc.file, tc.from)
-		}
-		if err := os.WriteFile(path, []byte(strings.Replace(string(data), tc.from, tc.to, 1)), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		_, err = generate(dir)
-		if err == nil || !strings.Contains(err.Error(), tc.file+":") || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s, %q for %q: %v, want %q", tc.file, tc.to, tc.from, err, tc.want)
-		}
-	}
-	if _, err := generate(t.TempDir()); err == nil {
-		t.Error("no tables are no error")
-	}
-}
+func TestBadRows(t *testing.T) { gentest.Refused(t, generate, tables, badRows) }
 
-var badRows = []struct{ file, from, to, want string }{
+var badRows = []gentest.BadRow{
 	{"regs.tsv", "\twrite\t", "\twrites\t", `op "writes"`},
 	{"regs.tsv", "CS_PARTIAL_FLUSH", "CS_FLUSH", `event "CS_FLUSH"`},
 	{"regs.tsv", "9.4.2,", "9.4.1,", `"9.4.1"`},
