@@ -61,9 +61,10 @@ type WaveLog struct {
 	Lanes  int     // active at its start
 	Pieces []Piece // what it executed, in order
 	Mem    []MemRef
-	Insts  uint64 // executed instructions
+	Data   []uint32 // what s_ttracedata and s_ttracedata_imm sent: M0, the immediate's low byte
+	Insts  uint64   // executed instructions
 	Class  [NumClasses]uint64
-	Cut    bool // Pieces and Mem stop early: the log grew too long
+	Cut    bool // Pieces, Mem and Data stop early: the log grew too long
 }
 
 // Piece is a straight line of executed instructions. Conditional branches inside a piece fell

@@ -19,7 +19,7 @@ func newGroupLog(id [3]uint32, waves int, p *Program) *GroupLog {
 	l.Waves = l.Waves[:waves]
 	for i := range l.Waves {
 		w := &l.Waves[i]
-		*w = WaveLog{Pieces: w.Pieces[:0], Mem: w.Mem[:0]}
+		*w = WaveLog{Pieces: w.Pieces[:0], Mem: w.Mem[:0], Data: w.Data[:0]}
 	}
 	return l
 }
@@ -51,4 +51,12 @@ func (l *WaveLog) ref(m MemRef) {
 		return
 	}
 	l.Mem = append(l.Mem, m)
+}
+
+func (l *WaveLog) data(v uint32) {
+	if len(l.Data) >= maxLog {
+		l.Cut = true
+		return
+	}
+	l.Data = append(l.Data, v)
 }

@@ -39,6 +39,8 @@ var testPrograms = map[string]string{
 	"store7": "8002027e8702047e00006adc010200000000b0bf",
 	"store9": "8002027e8902047e00006adc010200000000b0bf",
 	"bad":    "000080bfffffffff",
+	// s_mov_b32 m0, 0x12345678; s_ttracedata; s_ttracedata_imm 0x106; s_mov_b32 m0, s2; s_ttracedata; s_endpgm
+	"words": "ff00fdbe785634120000babf0601bbbf0200fdbe0000babf0000b0bf",
 }
 
 type flatMem struct {
@@ -227,6 +229,31 @@ func TestIndirectCall(t *testing.T) {
 	}
 	g.Release()
 	run.Close()
+}
+
+// What waves send to the trace is in their logs, and costs nothing without one.
+func TestTraceData(t *testing.T) {
+	k := testKernel(3, 64)
+	run := NewMachine(program(t, "words")).Run(t.Context(), k)
+	for i := range uint32(3) {
+		g, err := run.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range g.Waves {
+			if got, want := g.Waves[n].Data, []uint32{0x12345678, 6, i}; !slices.Equal(got, want) {
+				t.Errorf("group %d wave %d sent %#x, want %#x", i, n, got, want)
+			}
+		}
+		g.Release()
+	}
+	run.Close()
+	k.Log = LogNone
+	run = NewMachine(program(t, "words")).Run(t.Context(), k)
+	defer run.Close()
+	if g, err := run.Next(); err != nil || len(g.Waves[0].Data) != 0 {
+		t.Errorf("without a log: %v", err)
+	}
 }
 
 func TestInvalidate(t *testing.T) {

@@ -43,7 +43,7 @@ func init() {
 		"s_sendmsg":     runNop,
 		"s_nop":         runNop, "s_clause": runNop, "s_delay_alu": runNop, "s_sleep": runNop, "s_sleep_var": runNop, "s_setprio": runNop,
 		"s_setkill": runUnsupported, "s_icache_inv": runNop, "s_incperflevel": runNop, "s_decperflevel": runNop,
-		"s_ttracedata": runNop, "s_ttracedata_imm": runNop, "s_set_inst_prefetch_distance": runNop, "s_version": runNop,
+		"s_ttracedata": runTraceData, "s_ttracedata_imm": runTraceData, "s_set_inst_prefetch_distance": runNop, "s_version": runNop,
 		"s_wakeup": runNop, "s_singleuse_vdst": runNop, "s_wakeup_barrier": runUnsupported, "s_code_end": runEndOfCode,
 		"s_set_valu_coexec_mode": runNop,
 		"s_round_mode":           func(w *wave, u *uop) { w.setMode(w.modeBits&^0xf | uint32(u.imm)&0xf) },
@@ -65,6 +65,18 @@ func init() {
 func runEnd(w *wave, u *uop) { w.end(u) }
 
 func runEndOfCode(w *wave, u *uop) { w.fail(ErrIllegal, u, "padding behind the kernel's code") }
+
+// runTraceData sends a word to the thread trace: M0, or the one byte that the immediate form's token has room for.
+func runTraceData(w *wave, u *uop) {
+	if !w.logs {
+		return
+	}
+	v := w.s[w.m0]
+	if u.x.name == "s_ttracedata_imm" {
+		v = uint32(u.imm) & 0xff
+	}
+	w.log.data(v)
+}
 
 func runHalt(w *wave, u *uop) {
 	if u.imm&1 != 0 {

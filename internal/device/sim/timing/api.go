@@ -45,6 +45,7 @@ type EventKind uint8
 // Event kinds, in the order in which hardware writes them within one clock.
 const (
 	WaveEnd   EventKind = iota
+	SentData            // a wave sent Data to the trace; Code: 1 from s_ttracedata_imm. Waves of every SIMD tell
 	Issue               // an instruction of a detailed SIMD left its wave
 	OtherSIMD           // memory instruction of the SIMD that shares the memory path with a detailed one
 	WaveReady           // the next instruction could issue, but had to wait for its turn
@@ -63,6 +64,7 @@ type Event struct {
 	Time  int64
 	PC    uint64 // Issue, Immediate: of the instruction; NewPC: of the next one; WaveStart: the entry
 	Stats *Stats // WaveEnd: what the wave did
+	Data  uint32
 	Place Place
 	Kind  EventKind
 	Code  uint8 // Issue, OtherSIMD: INST op, or CodeVALU

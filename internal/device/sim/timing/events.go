@@ -63,6 +63,23 @@ func (s *simd) tell(w *wave, o *sop, t, ready, execAt int64, taken bool) {
 	}
 }
 
+// sends tells what s_ttracedata sends. It goes when the instruction issues: how much later hardware writes the token is not known.
+func (s *simd) sends(w *wave, o *sop, t int64) {
+	if w.data == len(w.log.Data) { // the log is cut
+		return
+	}
+	v := w.log.Data[w.data]
+	w.data++
+	if len(s.m.observers) == 0 {
+		return
+	}
+	e := Event{Time: t, Kind: SentData, Place: w.place, PC: o.pc, Data: v, Wide: w.code.wide, Flags: s.m.flags}
+	if o.short {
+		e.Code = 1
+	}
+	s.m.events.add(e)
+}
+
 // ready tells that the wave's next instruction, o, could issue from t on.
 func (s *simd) ready(w *wave, o *sop, t int64) {
 	if o.show == isa.TraceNone || o.show == isa.TraceEnd {

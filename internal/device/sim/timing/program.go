@@ -34,6 +34,7 @@ const (
 	doJoin    // gfx12: wait
 	doBranch
 	doSleep
+	doData // a word to the trace
 	doImm
 	doDelay // not issued
 	doEnd
@@ -100,6 +101,7 @@ type sop struct {
 	line         bool // begins a line of code, or its first instruction may
 	mem          bool // has a MemRef
 	barrierWait  bool
+	short        bool // sends a byte, not a word
 	nsrc, ndst   uint8
 	src          [8]uint16
 	dst          [4]span
@@ -216,6 +218,10 @@ func (m *Machine) compile(pi *shader.ProgInst, wave int) sop {
 			o.do, o.sleep = doSleep, in.Simm16()&0xf*int32(m.p.step)
 		case "s_sleep":
 			o.do, o.sleep = doSleep, 64*(in.Simm16()&0x7f)
+		case "s_ttracedata":
+			o.do = doData
+		case "s_ttracedata_imm":
+			o.do, o.short = doData, true
 		}
 	}
 	m.registers(&o, in)

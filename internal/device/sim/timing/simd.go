@@ -152,6 +152,8 @@ func (s *simd) issue(i int, t int64) {
 		}
 	case doBranch:
 		next = t + m.p.branchNot
+	case doData:
+		s.sends(w, o, t)
 	case doSleep:
 		next = t + max(int64(o.sleep), m.p.step)
 	}

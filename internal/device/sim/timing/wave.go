@@ -73,6 +73,7 @@ type wave struct {
 	cur     int32 // instruction
 	end     int32 // behind the piece
 	mem     int
+	data    int    // index in log.Data
 	base    int64  // when it could issue if nothing held it
 	phase   int    // barriers signalled
 	waits   bool   // at a barrier without a wait instruction of its own
@@ -105,7 +106,7 @@ func (m *Machine) newWave() *wave {
 		for i := range w.cnt {
 			w.cnt[i].reset()
 		}
-		w.piece, w.mem, w.phase, w.waits, w.told, w.acked = 0, 0, 0, false, false, 0
+		w.piece, w.mem, w.data, w.phase, w.waits, w.told, w.acked = 0, 0, 0, 0, false, false, 0
 		w.st = Stats{}
 		return w
 	}

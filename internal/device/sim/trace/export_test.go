@@ -28,6 +28,6 @@ type Packet struct {
 var kinds = map[string]uint8{
 	"HEADER": tokHeader, "REG": tokReg, "REG_INIT": tokReg, "EVENT": tokEvent, "MISC": tokReg, "WAVE_END": tokWaveEnd, "INST": tokInst,
 	"VALU_INST": tokValu, "WAVE_READY": tokReady, "IMM_ONE": tokImm, "IMMEDIATE": tokImm, "UTIL_COUNTER": tokUtil,
-	"WAVE_START": tokWaveStart, "ALU_EXEC": tokAlu, "VMEM_EXEC": tokMem, "NEW_PC": tokNewPC, "SHADER_DATA_SHORT": tokWaveEnd,
+	"WAVE_START": tokWaveStart, "ALU_EXEC": tokAlu, "VMEM_EXEC": tokMem, "NEW_PC": tokNewPC, "SHADER_DATA_SHORT": tokData,
 	"TIMESTAMP": tokRealtime,
 }

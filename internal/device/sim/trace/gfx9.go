@@ -142,6 +142,10 @@ func instPC9(simd, slot uint8, pc uint64) token9 {
 	return token9{11 | uint64(slot&15)<<5 | uint64(simd&3)<<9 | pc>>2<<16, 64}
 }
 
+func shaderData9(sa, cu, simd, slot uint8, v uint32) token9 {
+	return token9{12 | place9(sa, cu, simd, slot) | uint64(v)<<16, 48}
+}
+
 // regCS9 is a write in the compute block; me_raw 1 is compute.
 func regCS9(addr uint16, data uint32) token9 {
 	return token9{5 | 1<<7 | uint64(addr&0x7f)<<9 | uint64(data)<<16, 48}

@@ -6,6 +6,7 @@ const (
 	tokReg    // and REG_INIT
 	tokWaveEnd
 	tokEvent
+	tokData // SHADER_DATA: before the instructions, as in the gfx11 gemm captures
 	tokInst
 	tokValu
 	tokReady
@@ -43,16 +44,19 @@ type layout struct {
 	wave, op  uint8 // bits of INST's fields
 	startWave uint8
 	meBit     uint8
+	dataCode  uint64 // SHADER_DATA's first bits
+	dataShort uint64 // SHADER_DATA_SHORT's
+	dataAt    uint8  // bit of its delta, and of the field behind the delta in the next one
 }
 
 var (
 	rdna3 = layout{
 		instDelta: 4, timeBits: 48, timeValue: 36, rtFlag: 1 << 9, idle: 2050, newPCBits: 64, wave: 8, op: 13,
-		startWave: 13, meBit: 23,
+		startWave: 13, meBit: 23, dataCode: 0b00110, dataShort: 0b10110, dataAt: 5,
 	}
 	rdna4 = layout{
 		gfx12: true, instDelta: 3, timeBits: 64, timeValue: 52, rtFlag: 1 << 7, idle: 2050, newPCBits: 72, wave: 7, op: 12,
-		startWave: 15, meBit: 22,
+		startWave: 15, meBit: 22, dataCode: 0b0000110, dataShort: 0b1000110, dataAt: 7,
 	}
 )
 
@@ -245,6 +249,22 @@ func waveEnd(sa, unit, simd, slot uint8) token {
 		lo:   0b10101 | uint64(sa)<<8 | uint64(simd)<<9 | uint64(unit)<<11 | uint64(slot)<<15,
 		kind: tokWaveEnd, bits: 20, at: 5, wide: 3,
 	}
+}
+
+// shaderData is what a wave sends with s_ttracedata, short: with s_ttracedata_imm. RDNA3's exec bit, which says ignore, and RDNA4's
+// kind, a trap handler's, are 0.
+func (l *layout) shaderData(sa, unit, simd, slot uint8, v uint32, short bool) token {
+	at := l.dataAt + 3
+	wave := at + 7 // RDNA3 has the exec bit before the wave, RDNA4 a unit of 4 bits
+	lo := uint64(sa)<<at | uint64(simd)<<(at+1) | uint64(unit)<<(at+3) | uint64(slot)<<wave
+	k := token{lo: lo | l.dataCode | uint64(v)<<(wave+5), kind: tokData, bits: 52, at: l.dataAt, wide: 3}
+	if short {
+		k.lo, k.bits = lo|l.dataShort|uint64(v&0xff)<<(wave+5), 28
+	}
+	if l.gfx12 {
+		k.bits += 4
+	}
+	return k
 }
 
 func (l *layout) newPC(wave uint8, pc uint64) token {

@@ -427,6 +427,8 @@ func (u *unit) take(e *timing.Event) {
 		if u.waves == 0 {
 			u.active = false
 		}
+	case timing.SentData: // TOKEN_EXCLUDE has no bit for it; of any SIMD, or AMD's instrument pass need not limit markers to one
+		u.add(e.Time, u.l.shaderData(p.SA, p.Unit, p.SIMD, p.Slot, e.Data, e.Code == 1))
 	default:
 		if u.inDetail(int(p.SA), int(p.Unit), int(p.SIMD)) {
 			u.detail(e)
@@ -541,6 +543,7 @@ const (
 	tok9WaveEnd   = 6
 	tok9Inst      = 10
 	tok9InstPC    = 11
+	tok9Data      = 12
 	tok9Issue     = 13
 )
 
@@ -559,6 +562,11 @@ func (u *unit) take9(e *timing.Event) {
 	case timing.WaveEnd:
 		if u.wants9(tok9WaveEnd) {
 			u.w9.add(e.Time, waveEnd9(p.SA, p.Unit, p.SIMD, p.Slot))
+		}
+		return
+	case timing.SentData:
+		if u.wants9(tok9Data) {
+			u.w9.add(e.Time, shaderData9(p.SA, p.Unit, p.SIMD, p.Slot, e.Data))
 		}
 		return
 	}

@@ -205,6 +205,66 @@ func TestProgramsTraceWaves(t *testing.T) {
 	}
 }
 
+// Words and bytes that waves send come back from every place, of engines that trace no instructions too.
+func TestShaderData(t *testing.T) {
+	for _, name := range []string{"gfx1100", "gfx1201", "gfx942", "gfx90a"} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, name)
+			r.mem = make(flat, 64<<20)
+			r.units, _ = trace.New(r.g, r.regs, r.mem)
+			type sent struct {
+				p     timing.Place
+				v     uint32
+				short bool
+			}
+			var want []sent
+			values := []uint32{0, 1, 0xff, 0x80, 0x12345678, 0xffffffff, 1 << 31}
+			for i, v := range values {
+				p := timing.Place{SA: uint8(i % r.g.SAs), Unit: uint8(r.g.Units - 1 - i%r.g.Units), SIMD: uint8(i & 3), Slot: uint8(r.g.Slots - 1 - i%r.g.Slots)}
+				want = append(want, sent{p, v, false})
+				if r.g.Family != gpu.GFX9 && v <= 0xff {
+					want = append(want, sent{p, v, true})
+				}
+			}
+			last := uint8(r.g.Engines() - 1)
+			streams := r.trace(1<<16, func(start int64) {
+				var evs []timing.Event
+				for i, w := range want {
+					w.p.Engine = last
+					e := timing.Event{Time: start + int64(i)*int64(i)*40, Kind: timing.SentData, Place: w.p, Data: w.v, Flags: timing.Traced}
+					if w.short {
+						e.Code = 1
+					}
+					evs = append(evs, e)
+				}
+				r.units.Events(evs)
+			})
+			got, _ := sqtt.ReadShaderData(r.g.Family, sqtt.HeaderNo, streams[last])
+			if len(got) != len(want) {
+				t.Fatalf("%d of %d words", len(got), len(want))
+			}
+			for i, w := range want {
+				cu := w.p.Unit
+				switch r.g.Family {
+				case gpu.GFX12:
+					cu |= w.p.SA << 4
+				case gpu.GFX11:
+					cu |= w.p.SA << 3
+				}
+				d := got[i]
+				if d.Value != w.v || d.Short != w.short || d.CU != cu || d.SIMD != w.p.SIMD || d.Slot != w.p.Slot || d.Time-got[0].Time != sqtt.Cycles(i*i*40) {
+					t.Errorf("sent %+v, decoded %+v", w, d)
+				}
+			}
+			for e, s := range streams[:last] {
+				if d, _ := sqtt.ReadShaderData(r.g.Family, sqtt.HeaderNo, s); len(d) != 0 {
+					t.Errorf("engine %d has %d words of another's waves", e, len(d))
+				}
+			}
+		})
+	}
+}
+
 func TestFullBuffer(t *testing.T) {
 	for _, name := range []string{"gfx1100", "gfx1201", "gfx942"} {
 		t.Run(name, func(t *testing.T) {
