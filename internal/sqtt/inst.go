@@ -90,4 +90,5 @@ type WaveInsts struct {
 	First   int    // Insts[0]'s number in the wave; above 0 where earlier ones were given already
 	Last    bool   // no more of this wave come
 	Insts   []Inst // the walk's own, for the time of the call
+	Open    []Inst // from Flush: those behind Insts, which may still change; also the walk's own
 }

@@ -89,7 +89,8 @@ type tracedWave struct {
 	live  bool
 	ended bool // and only an address is awaited
 	wave  Wave
-	first int // records given already
+	first int // records given already and dropped
+	sent  int // of insts, given already
 	insts []Inst
 
 	startPC uint64
@@ -248,8 +249,8 @@ func (k *walk) give(t *tracedWave, last bool) {
 	if !last {
 		n-- // the newest may still change
 	}
-	if k.emit != nil {
-		k.out = WaveInsts{Wave: t.wave, StartPC: t.startPC, First: t.first, Last: last, Insts: t.insts[:n]}
+	if sent := min(t.sent, n); k.emit != nil {
+		k.out = WaveInsts{Wave: t.wave, StartPC: t.startPC, First: t.first + sent, Last: last, Insts: t.insts[sent:n]}
 		k.emit(&k.out)
 	}
 	if last {
@@ -258,6 +259,7 @@ func (k *walk) give(t *tracedWave, last bool) {
 		return
 	}
 	t.first += n
+	t.sent = max(t.sent-n, 0)
 	t.insts = append(t.insts[:0], t.insts[n])
 }
 

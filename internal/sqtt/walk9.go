@@ -129,11 +129,11 @@ func (k *walk) type9(t *tracedWave, op uint8, simd uint8, now Cycles) {
 	k.place9(t)
 }
 
-// replay takes the INST of a memory access that is done again: record i goes, and the last one of its kind before lasts until
-// here.
+// replay takes the INST of a memory access that is done again: record i goes, and the last one of its kind before, unless it was
+// given already, lasts until here.
 func (k *walk) replay(t *tracedWave, i int, op uint8, now Cycles) {
 	kind := [...]Category{CategorySMEM, CategoryVMEM, CategoryFLAT}[(op-19)/2]
-	for j := i - 1; j >= max(0, i-skipLimit); j-- {
+	for j := i - 1; j >= max(t.sent, i-skipLimit); j-- {
 		if in := &t.insts[j]; in.Category == kind {
 			if longer := min(now+4-in.Time, maxDur); longer > Cycles(in.Dur) {
 				in.Stall += uint32(longer) - in.Dur
