@@ -75,7 +75,7 @@ func runCounters(ctx context.Context, e *env, o countersOptions) error {
 		if err != nil {
 			return nil, nil, err
 		}
-		v.PerUnit = o.Per == "unit"
+		v.PerUnit, v.HostTime = o.Per == "unit", o.HostTime
 		return v, &v.Quality, nil
 	})
 }

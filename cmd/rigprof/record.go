@@ -34,6 +34,9 @@ type recordOptions struct {
 	Strict  bool
 	Target  string
 
+	Overhead bool
+	HostTime bool
+
 	launch *launch.Launch
 	saves  []launch.Save
 }
@@ -63,6 +66,8 @@ func (o *recordOptions) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&o.Save, "save", nil, "write a buffer back after the launch: `N=FILE`, N its position from 0 or its name")
 	f.DurationVar(&o.Timeout, "timeout", time.Minute, "stop the GPU's work after this `time` (0: never)")
 	f.StringVar(&o.Capture, "capture", "", "capture `file` (default NAME.rigprof; an existing file is never overwritten, -1, -2, … is added)")
+	f.BoolVar(&o.Overhead, "overhead", false, "run the launch twice without recording first, to tell what recording costs (overhead_ns)")
+	f.BoolVar(&o.HostTime, "host-time", false, hostTimeHelp)
 	f.BoolVar(&o.Strict, "strict", false, "exit with 3 where the data is less than was asked for")
 	cmd.Annotations = map[string]string{records: "yes"}
 }
@@ -90,11 +95,16 @@ func (o *recordOptions) validate() error {
 		}
 		o.saves = append(o.saves, sv)
 	}
+	if o.HostTime && o.Format != "chrome" {
+		return errors.New("--host-time is for --format chrome")
+	}
 	if o.Check && o.Flags.Launch == "" {
 		return errors.New("--check needs a launch file with checks: --launch FILE.yaml#NAME")
 	}
 	return nil
 }
+
+const hostTimeHelp = "chrome: write the profile's events alone (work, copies, spans, memory, counters, traces) by the host's clock"
 
 // recording is one run of a recording command.
 type recording struct {
@@ -125,9 +135,12 @@ func (o *recordOptions) begin(ctx context.Context, e *env, tool string) (*record
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
+	if o.Overhead && dev.Info().Simulated {
+		e.notef("--overhead: recording takes none of a simulated GPU's time")
+	}
 	return &recording{path: path, dev: dev, Options: session.Options{
 		Device: dev, Name: o.Target, Data: data, Launch: o.launch, Timeout: o.Timeout, Check: o.Check, Saves: o.saves, Capture: w,
-		Notef: e.notef,
+		Notef: e.notef, Overhead: o.Overhead,
 		Meta: capture.Meta{
 			Tool: "rigprof " + tool, Version: buildVersion(), CreatedNs: time.Now().UnixNano(), Command: os.Args,
 			Host: capture.Host{OS: runtime.GOOS + "/" + runtime.GOARCH, Kernel: readHost("/").Kernel, CPUs: runtime.NumCPU()},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,9 +12,10 @@ import (
 
 type showOptions struct {
 	renderOptions
-	View   string
-	Per    string
-	Strict bool
+	View     string
+	Per      string
+	HostTime bool
+	Strict   bool
 }
 
 func newShowCmd(e *env) *cobra.Command {
@@ -46,6 +48,7 @@ func newShowCmd(e *env) *cobra.Command {
 	o.flags(cmd)
 	cmd.Flags().StringVar(&o.View, "view", "auto", "what to show: auto, trace or counters")
 	cmd.Flags().StringVar(&o.Per, "per", "", "counters: `unit` gives a row per die, engine, array and WGP")
+	cmd.Flags().BoolVar(&o.HostTime, "host-time", false, hostTimeHelp)
 	cmd.Flags().BoolVar(&o.Strict, "strict", false, "exit with 3 where the data is less than was asked for")
 	return cmd
 }
@@ -53,6 +56,9 @@ func newShowCmd(e *env) *cobra.Command {
 func (o *showOptions) validate() error {
 	if err := o.renderOptions.validate(); err != nil {
 		return err
+	}
+	if o.HostTime && o.Format != "chrome" {
+		return errors.New("--host-time is for --format chrome")
 	}
 	if err := oneOf("view", o.View, "auto", "trace", "counters"); err != nil {
 		return err
@@ -67,12 +73,13 @@ func (o *showOptions) view(c *capture.Capture) (view, *report.Quality, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		v.PerUnit = o.Per == "unit"
+		v.PerUnit, v.HostTime = o.Per == "unit", o.HostTime
 		return v, &v.Quality, nil
 	}
 	v, err := report.Trace(c)
 	if err != nil {
 		return nil, nil, err
 	}
+	v.HostTime = o.HostTime
 	return v, &v.Quality, nil
 }

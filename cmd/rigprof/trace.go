@@ -112,6 +112,7 @@ func runTrace(ctx context.Context, e *env, o traceOptions) error {
 		if err != nil {
 			return nil, nil, err
 		}
+		t.HostTime = o.HostTime
 		return t, &t.Quality, nil
 	})
 }

@@ -72,6 +72,8 @@ type Dispatch struct {
 	EndNs   *int64 `json:"end_ns"`
 	Untimed string `json:"untimed,omitempty"`
 
+	PlainNs *int64 `json:"plain_ns,omitempty"` // how long the same launch took without recording, where that was measured
+
 	Checks []Check `json:"checks,omitempty"`
 	Fault  string  `json:"fault,omitempty"` // what ended it early
 }
@@ -161,10 +163,14 @@ type Event struct {
 	Start   int64             `json:"start"`
 	Stop    int64             `json:"stop"`
 	Point   uint64            `json:"point,omitempty"`
+	ErrorNs int64             `json:"error_ns,omitempty"` // start and stop may be off by this
 	Bytes   int64             `json:"bytes,omitempty"`
+	Address uint64            `json:"address,omitempty"` // load: where
 	Src     string            `json:"src,omitempty"`
 	Dst     string            `json:"dst,omitempty"`
-	Values  map[string]uint64 `json:"values,omitempty"`
+	Part    int32             `json:"part,omitempty"`   // trace: which engine, across dies
+	Runs    int               `json:"runs,omitempty"`   // unmeasured: how many
+	Values  map[string]uint64 `json:"values,omitempty"` // counters: sums over the units that were measured
 	Details string            `json:"details,omitempty"`
 }
 

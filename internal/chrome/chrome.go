@@ -31,7 +31,7 @@ func WriteWith(w io.Writer, events []profile.Event, o Options) error {
 	}
 	c := NewWriter(w, o)
 	for i := range events {
-		c.event(&events[i])
+		c.Event(&events[i])
 	}
 	return c.Close()
 }
@@ -42,7 +42,19 @@ const (
 	counterLane = "counters"
 )
 
-func (c *Writer) event(e *profile.Event) {
+// Event writes an event of a profile: times are nanoseconds, also where the document's are picoseconds.
+func (c *Writer) Event(e *profile.Event) {
+	if c.unit == picosPerMicro {
+		scaled := *e
+		scaled.Start, scaled.Stop = e.Start*1000, e.Stop*1000
+		c.event(&scaled, e.Duration())
+		return
+	}
+	c.event(e, e.Duration())
+}
+
+// event writes an event in the document's unit, that lasts so many nanoseconds.
+func (c *Writer) event(e *profile.Event, ns int64) {
 	switch e.Kind {
 	case profile.KindWork, profile.KindSpan:
 		c.beginSlice(e.Device, e.Lane, e.Start, e.Stop)
@@ -85,13 +97,13 @@ func (c *Writer) event(e *profile.Event) {
 		c.Counter(e.Device, "memory", "bytes", e.Start, e.Bytes)
 	case profile.KindLoad:
 		c.instant(e, "load")
-		c.number("bytes", uint64(len(e.Data)))
+		c.number("bytes", max(e.Bytes, uint64(len(e.Data))))
 		c.endArgs()
 	case profile.KindTrace:
 		c.instant(e, "trace")
 		c.number("unit", uint64(max(e.Part, 0)))
-		c.number("bytes", uint64(len(e.Data)))
-		c.number("duration_ns", uint64(e.Duration()))
+		c.number("bytes", max(e.Bytes, uint64(len(e.Data))))
+		c.number("duration_ns", uint64(ns))
 		c.endArgs()
 	case profile.KindUnmeasured:
 		c.instant(e, "unmeasured")

@@ -63,6 +63,9 @@ type track struct {
 	ends  []int64
 }
 
+// picosPerMicro is a document's unit where its times are picoseconds.
+const picosPerMicro = 1e6
+
 // flushAt is how many bytes are gathered before they are written.
 const flushAt = 64 << 10
 
@@ -70,7 +73,7 @@ const flushAt = 64 << 10
 func NewWriter(w io.Writer, o Options) *Writer {
 	c := &Writer{w: w, buf: make([]byte, 0, flushAt+4096), origin: o.Origin, unit: 1e3, processes: map[string]*process{}}
 	if o.Picos {
-		c.unit = 1e6
+		c.unit = picosPerMicro
 	}
 	c.buf = append(c.buf, `{"displayTimeUnit":"ns",`...)
 	if len(o.Meta) > 0 {

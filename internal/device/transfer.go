@@ -12,28 +12,35 @@ func (b *Buffer) Write(off uint64, src []byte) error {
 	if off > uint64(len(b.Bytes)) || uint64(len(src)) > uint64(len(b.Bytes))-off {
 		return fmt.Errorf("%d bytes at %d do not fit a buffer of %d", len(src), off, len(b.Bytes))
 	}
-	b.timed(profile.Host, b.Place, len(src), func() { copy(b.Bytes[off:], src) })
-	return nil
+	return b.WriteBy(len(src), func() error { copy(b.Bytes[off:], src); return nil })
 }
+
+// WriteBy runs f, which writes n bytes of b, and records that as a copy which the host runs.
+func (b *Buffer) WriteBy(n int, f func() error) error { return timed(profile.Host, b.Place, n, f) }
+
+// ReadBy runs f, which reads n bytes of b, and records that as a copy which the host runs.
+func (b *Buffer) ReadBy(n int, f func() error) error { return timed(b.Place, profile.Host, n, f) }
 
 // Read copies from offset off of b into dst. The host runs the copy, so its event has no point.
 func (b *Buffer) Read(off uint64, dst []byte) error {
 	if off > uint64(len(b.Bytes)) || uint64(len(dst)) > uint64(len(b.Bytes))-off {
 		return fmt.Errorf("a buffer of %d bytes has no %d at %d", len(b.Bytes), len(dst), off)
 	}
-	b.timed(b.Place, profile.Host, len(dst), func() { copy(dst, b.Bytes[off:]) })
-	return nil
+	return b.ReadBy(len(dst), func() error { copy(dst, b.Bytes[off:]); return nil })
 }
 
-func (b *Buffer) timed(src, dst string, n int, f func()) {
+// timed runs a copy and records it unless it failed.
+func timed(src, dst string, n int, f func() error) error {
 	if !profile.Enabled() {
-		f()
-		return
+		return f()
 	}
 	e := profile.Event{Kind: profile.KindCopy, Src: src, Dst: dst, Bytes: uint64(n), Start: profile.Now()}
-	f()
+	if err := f(); err != nil {
+		return err
+	}
 	e.Stop = profile.Now()
 	profile.Record(e)
+	return nil
 }
 
 // stagingBytes is a piece of a copy between devices.
@@ -73,7 +80,7 @@ func Load(ctx context.Context, d Device, name string, binary []byte, size uint64
 	}
 	if profile.Enabled() {
 		now := profile.Now()
-		profile.Record(profile.Event{Kind: profile.KindLoad, Device: d.Info().Name, Name: name, Address: b.Addr, Data: binary, Start: now, Stop: now})
+		profile.Record(profile.Event{Kind: profile.KindLoad, Device: d.Info().Name, Name: name, Address: b.Addr, Data: binary, Bytes: uint64(len(binary)), Start: now, Stop: now})
 	}
 	return b, nil
 }

@@ -18,6 +18,11 @@ type Allocator interface {
 	Alloc(size uint64) (addr uint64, mem []byte, err error)
 }
 
+// Uploader is an Allocator that wants to know what is written: write fills n bytes of the memory that it gave at addr.
+type Uploader interface {
+	Upload(addr uint64, n int, write func() error) error
+}
+
 // Env is what a kernel may ask about the place it runs at. Zero where there is no such thing.
 type Env struct {
 	DescriptorAddr uint64 // where the kernel's descriptor is in GPU memory: load base + Kernel.DescriptorAddr
@@ -235,7 +240,7 @@ func (l *Launch) Build(k *codeobj.Kernel, mem Allocator, env Env) (*Ready, error
 			}
 			b.Mem = b.Mem[:p.Size()]
 			if !p.Fill.zero() { // pages that nothing writes cost nothing
-				if err := p.Fill.Write(b.Mem, p.Type); err != nil {
+				if err := upload(mem, b.Addr, len(b.Mem), func() error { return p.Fill.Write(b.Mem, p.Type) }); err != nil {
 					return nil, err
 				}
 			}
@@ -254,7 +259,9 @@ func (l *Launch) Build(k *codeobj.Kernel, mem Allocator, env Env) (*Ready, error
 		if err != nil {
 			return nil, fmt.Errorf("launch: kernel arguments: %w", err)
 		}
-		copy(b, r.Kernarg)
+		if err := upload(mem, addr, len(r.Kernarg), func() error { copy(b, r.Kernarg); return nil }); err != nil {
+			return nil, err
+		}
 		r.KernargAddr, r.Kernarg = addr, b[:len(r.Kernarg)]
 	}
 	r.Packet = r.packet(env)
@@ -263,10 +270,20 @@ func (l *Launch) Build(k *codeobj.Kernel, mem Allocator, env Env) (*Ready, error
 		if err != nil {
 			return nil, fmt.Errorf("launch: dispatch packet: %w", err)
 		}
-		copy(b, r.Packet)
+		if err := upload(mem, addr, len(r.Packet), func() error { copy(b, r.Packet); return nil }); err != nil {
+			return nil, err
+		}
 		r.PacketAddr = addr
 	}
 	return r, nil
+}
+
+// upload writes n bytes of memory that the allocator gave at addr.
+func upload(mem Allocator, addr uint64, n int, write func() error) error {
+	if u, ok := mem.(Uploader); ok {
+		return u.Upload(addr, n, write)
+	}
+	return write()
 }
 
 // maxKernarg bounds what a descriptor may claim. Compilers stay within 4 KiB and the hidden arguments.

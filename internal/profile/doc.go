@@ -19,8 +19,8 @@ const (
 	KindWork       Kind = iota + 1 // Device, Lane, Name, Point: one submission, on the lane of the queue its first part ran on
 	KindSpan                       // Device (Host), Lane, Name: host code
 	KindAllocation                 // Device, Bytes allocated from Start on
-	KindLoad                       // Device, Name (of the image), Address, Data (the binary)
-	KindTrace                      // Device, Name, Part (the unit's index), Data (the bytes as the device wrote them)
+	KindLoad                       // Device, Name (of the image), Address, Data (the binary), Bytes (its length)
+	KindTrace                      // Device, Name, Part (the unit's index), Data (the bytes as the device wrote them), Bytes (their number)
 	KindCounters                   // Device, Name, Counters
 	KindUnmeasured                 // Device, Runs whose counters could not be measured
 	KindCopy                       // Src, Dst, Bytes, Point (none where HasPoint is false)
@@ -36,6 +36,16 @@ func (k Kind) String() string {
 		return kindNames[k]
 	}
 	return "unknown"
+}
+
+// KindOf is the kind of a name that String gives, 0 for others.
+func KindOf(name string) Kind {
+	for k := KindWork; int(k) < len(kindNames); k++ {
+		if kindNames[k] == name {
+			return k
+		}
+	}
+	return 0
 }
 
 // Host is the device of events on the host's side.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 
@@ -123,22 +124,36 @@ func psPerCycle(realtime [][2]int64) float64 {
 	return 1000
 }
 
-// events writes a capture's timeline: lanes of work and host code, copies on their source's process, memory in use. Times count from epoch.
+// events writes a capture's timeline. Times count from epoch.
 func events(c *chrome.Writer, list []capture.Event, epoch int64) {
 	for i := range list {
-		e := &list[i]
-		start, stop := (e.Start-epoch)*1000, (e.Stop-epoch)*1000
-		switch e.Kind {
-		case profile.KindWork.String(), profile.KindSpan.String():
-			c.Slice(&chrome.Slice{Process: e.Device, Lane: e.Lane, Name: e.Name, Start: start, Stop: stop})
-		case profile.KindCopy.String():
-			c.Slice(&chrome.Slice{
-				Process: e.Src, Lane: "copies", Name: "to " + e.Dst, Start: start, Stop: stop, Args: []chrome.Arg{chrome.Int("bytes", e.Bytes)},
-			})
-		case profile.KindAllocation.String():
-			c.Counter(e.Device, "memory", "bytes", start, uint64(max(e.Bytes, 0)))
-		default:
-			c.Instant(e.Device, e.Kind+" "+e.Name, start)
-		}
+		e := profileEvent(&list[i])
+		e.Start, e.Stop = e.Start-epoch, e.Stop-epoch
+		c.Event(&e)
 	}
+}
+
+// profileEvent is an event as it was recorded, but for the bytes and the units' counts, which the capture holds elsewhere.
+func profileEvent(e *capture.Event) profile.Event {
+	out := profile.Event{
+		Kind: profile.KindOf(e.Kind), Device: e.Device, Lane: e.Lane, Name: e.Name, Start: e.Start, Stop: e.Stop, HasPoint: e.Point != 0, Point: e.Point,
+		ErrorNs: e.ErrorNs, Bytes: uint64(max(e.Bytes, 0)), Address: e.Address, Src: e.Src, Dst: e.Dst, Part: e.Part, Runs: e.Runs,
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Values)) {
+		out.Counters = append(out.Counters, profile.Counter{Name: name, Values: []uint64{e.Values[name]}})
+	}
+	return out
+}
+
+// hostTimeline writes what the host and the device did, by the host's clock: the events of the recording's profile.
+func hostTimeline(w io.Writer, meta []chrome.Arg, list []capture.Event) error {
+	evs := make([]profile.Event, len(list))
+	for i := range list {
+		evs[i] = profileEvent(&list[i])
+	}
+	bw := bufio.NewWriterSize(w, 1<<16)
+	if err := chrome.WriteWith(bw, evs, chrome.Options{Meta: meta}); err != nil {
+		return err
+	}
+	return bw.Flush()
 }

@@ -20,7 +20,8 @@ type Counted struct {
 	Dispatches []CounterDispatch `json:"dispatches"`
 	Quality    Quality           `json:"quality"`
 
-	PerUnit bool `json:"-"` // one row per die, instance, engine, array and WGP in tables
+	PerUnit  bool `json:"-"` // one row per die, instance, engine, array and WGP in tables
+	HostTime bool `json:"-"` // Chrome writes the profile's events alone, by the host's clock, also of a simulated GPU
 
 	events       []capture.Event
 	epoch, ahead int64
@@ -326,6 +327,9 @@ func (t *Counted) JSON() any { return t }
 
 // Chrome writes a slice per dispatch with its counters as arguments, and a counter track per counter.
 func (t *Counted) Chrome(w io.Writer) error {
+	if t.HostTime {
+		return hostTimeline(w, t.Device.meta(), t.events)
+	}
 	return timeline(w, t.Device.meta(), func(c *chrome.Writer) {
 		if !t.Device.Simulated { // whose time is not the host's: dispatches alone, one after the other
 			events(c, t.events, t.epoch-t.ahead)

@@ -31,7 +31,8 @@ type Quality struct {
 
 	PowerState string `json:"power_state"` // stable, not stable, unknown
 	Passes     int    `json:"passes"`
-	OverheadNs *int64 `json:"overhead_ns"`
+	OverheadNs *int64 `json:"overhead_ns"` // how much longer the first recorded run took than the same launch alone; may be negative
+	OverheadNA string `json:"overhead_reason,omitempty"`
 
 	Notes []capture.Note `json:"notes"`
 }
@@ -46,7 +47,7 @@ func newQuality() Quality {
 	return Quality{
 		EnginesWithData: []int{}, EnginesWithoutData: []int{}, BufferFull: []int{},
 		InstructionsTraced: []string{}, CountersUnmeasured: []Unmeasured{}, Notes: []capture.Note{},
-		PowerState: "unknown",
+		PowerState: "unknown", OverheadNA: "trace files do not say",
 	}
 }
 
@@ -166,6 +167,9 @@ func (q *Quality) table() Table {
 	}
 	if q.Simulated != nil {
 		t.Add("power state", q.PowerState)
+	}
+	if q.OverheadNs != nil {
+		t.Add("overhead", fmt.Sprintf("%d ns more than the launch alone", *q.OverheadNs))
 	}
 	if q.Passes > 1 {
 		t.Add("passes", q.Passes)

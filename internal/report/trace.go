@@ -47,6 +47,8 @@ type Traced struct {
 	Dispatches []TraceDispatch `json:"dispatches"`
 	Quality    Quality         `json:"quality"`
 
+	HostTime bool `json:"-"` // Chrome writes the profile's events alone, by the host's clock, also of a simulated GPU
+
 	family  gpu.Family
 	clockHz int64
 	markers []MarkerSpan
@@ -132,6 +134,7 @@ func baseQuality(c *capture.Capture) Quality {
 			q.PowerState = "stable"
 		}
 	}
+	q.overhead(c)
 	for i := range c.Dispatches {
 		q.Passes = max(q.Passes, c.Dispatches[i].Run+1)
 		for _, ch := range c.Dispatches[i].Checks {
@@ -153,6 +156,21 @@ func baseQuality(c *capture.Capture) Quality {
 		q.Note(n.Level, n.Advice, "%s", n.Text)
 	}
 	return q
+}
+
+// overhead is what recording cost the first dispatch, or why that is not known.
+func (q *Quality) overhead(c *capture.Capture) {
+	if len(c.Dispatches) > 0 {
+		if d := &c.Dispatches[0]; d.PlainNs != nil && d.StartNs != nil && d.EndNs != nil {
+			ns := *d.EndNs - *d.StartNs - *d.PlainNs
+			q.OverheadNs, q.OverheadNA = &ns, ""
+			return
+		}
+	}
+	q.OverheadNA = "not measured: --overhead runs the launch without recording first"
+	if c.Device.Simulated {
+		q.OverheadNA = "recording takes none of a simulated GPU's time"
+	}
 }
 
 // Trace is the view of a capture's thread traces.
@@ -489,8 +507,11 @@ func (t *Traced) JSON() any { return t }
 // per slot. Each engine's first wave of a dispatch is drawn at the dispatch's start.
 //
 // On a real GPU its work and the host's stand beside the waves. A simulated GPU's cycles are not the host's time: its waves stand
-// alone, counted from the trace's start, and are the same in every run.
+// alone, counted from the trace's start, and are the same in every run. With HostTime there is the profile alone.
 func (t *Traced) Chrome(w io.Writer) error {
+	if t.HostTime {
+		return hostTimeline(w, t.Device.meta(), t.events)
+	}
 	return timeline(w, t.Device.meta(), func(c *chrome.Writer) {
 		if !t.Device.Simulated {
 			events(c, t.events, t.epoch-t.ahead)

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/rigprof/rigprof/internal/capture"
@@ -20,8 +19,6 @@ type CountOptions struct {
 
 // Count runs the launch once for each pass that the counters need, from the same memory, and records what was counted.
 func Count(ctx context.Context, o CountOptions) (*Outcome, error) {
-	ctx, cancel := (&run{Options: &o.Options}).deadline(ctx)
-	defer cancel()
 	passes, err := perfctr.Plan(o.Device.Info().GPU, o.Names)
 	if err != nil {
 		return nil, err
@@ -30,12 +27,8 @@ func Count(ctx context.Context, o CountOptions) (*Outcome, error) {
 		passes = [][]string{{"GRBM_COUNT"}}
 	}
 	passes = apart(o.Device.Info().GPU, passes)
-	r, err := begin(ctx, &o.Options)
-	if err != nil {
-		return nil, err
-	}
 	out := &Outcome{}
-	err = r.timeline(ctx, func(ctx context.Context) error {
+	err = record(ctx, &o.Options, func(ctx context.Context, r *run) error {
 		for _, names := range passes {
 			if err := r.count(ctx, &o, names, out); err != nil {
 				return err
@@ -47,7 +40,7 @@ func Count(ctx context.Context, o CountOptions) (*Outcome, error) {
 		}
 		return nil
 	})
-	return out, errors.Join(err, r.close())
+	return out, err
 }
 
 // count is one pass.
@@ -89,9 +82,50 @@ func (r *run) count(ctx context.Context, o *CountOptions, names []string, out *O
 	if err := r.Capture.Dispatch(d); err != nil {
 		return err
 	}
-	return r.Capture.Counters(capture.Counters{
+	samples := make([]byte, l.Bytes)
+	if err := buf.Read(0, samples); err != nil {
+		return err
+	}
+	c := capture.Counters{
 		Dispatch: r.runs, Asked: o.Names, Names: names, Layout: layoutOf(l, &r.info), Unverified: o.Unverified, Filtered: filtered,
-	}, buf.Bytes[:l.Bytes])
+	}
+	if err := r.counted(&d, l, &c, samples); err != nil {
+		return err
+	}
+	return r.Capture.Counters(c, samples)
+}
+
+// counted records what a run counted, or that it could count nothing of what it was to.
+func (r *run) counted(d *capture.Dispatch, l *perfctr.Layout, c *capture.Counters, samples []byte) error {
+	if !profile.Enabled() {
+		return nil
+	}
+	unmeasured := map[string]string{}
+	for i := range c.Layout {
+		unmeasured[c.Layout[i].Name] = c.Layout[i].Unmeasured
+	}
+	readings, err := perfctr.Read(r.info.GPU, l, samples, perfctr.Conditions{StablePower: r.info.StablePower, Unverified: c.Unverified, Unmeasured: unmeasured})
+	if err != nil {
+		return err
+	}
+	e := r.event(profile.KindCounters, d)
+	for i := range readings {
+		if readings[i].Total.NA != "" {
+			continue
+		}
+		n := profile.Counter{Name: readings[i].Counter.Name}
+		for _, v := range readings[i].Values {
+			if v.NA == "" {
+				n.Values = append(n.Values, v.N)
+			}
+		}
+		e.Counters = append(e.Counters, n)
+	}
+	if len(e.Counters) == 0 {
+		e = profile.Event{Kind: profile.KindUnmeasured, Device: e.Device, Runs: 1, Start: e.Stop, Stop: e.Stop}
+	}
+	profile.Record(e)
+	return nil
 }
 
 func layoutOf(l *perfctr.Layout, info *device.Info) []capture.Counter {

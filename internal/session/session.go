@@ -29,6 +29,10 @@ type Options struct {
 	Capture *capture.Writer
 	Meta    capture.Meta
 	Notef   func(format string, args ...any) // remarks for the user while it runs
+
+	// Overhead also runs the launch without recording, first, to tell what recording costs. Simulated GPUs do not: recording takes none
+	// of their time.
+	Overhead bool
 }
 
 // TimeoutError is a GPU that did not finish in time.
@@ -58,10 +62,33 @@ type run struct {
 	bufs   []*device.Buffer // in the order of allocation
 	ready  *launch.Ready
 	runs   int // passes so far
+	plain  *int64
 }
 
-// begin loads the code object and writes what the capture says before any work ran.
-func begin(ctx context.Context, o *Options) (*run, error) {
+// record loads the code object, runs f and records what the device and the host did meanwhile.
+func record(ctx context.Context, o *Options, f func(ctx context.Context, r *run) error) error {
+	ctx, cancel := deadline(ctx, o.Timeout)
+	defer cancel()
+	r, err := begin(o)
+	if err != nil {
+		return err
+	}
+	err = r.timeline(ctx, func(ctx context.Context) error {
+		if err := profile.Span(ctx, "load", r.load); err != nil {
+			return err
+		}
+		if o.Overhead && !r.info.Simulated {
+			if err := profile.Span(ctx, "run without recording", r.measurePlain); err != nil {
+				return err
+			}
+		}
+		return f(ctx, r)
+	})
+	return errors.Join(err, r.close())
+}
+
+// begin finds the kernel and writes what the capture says before any work ran.
+func begin(o *Options) (*run, error) {
 	r := &run{Options: o, info: o.Device.Info()}
 	if r.Notef == nil {
 		r.Notef = func(string, ...any) {}
@@ -82,23 +109,20 @@ func begin(ctx context.Context, o *Options) (*run, error) {
 			return nil, w
 		}
 	}
-	if err := profile.Span(ctx, "load", r.load); err != nil {
-		return nil, errors.Join(err, r.close())
-	}
 	return r, nil
 }
 
 // load puts the code object into the GPU's memory.
 func (r *run) load(ctx context.Context) error {
 	lo, hi := r.object.Span()
-	code, err := r.Device.Alloc(ctx, hi-lo, device.AllocOptions{Executable: true})
+	code, err := device.Load(ctx, r.Device, r.Name, r.object.Data, hi-lo, func(addr uint64, mem []byte) error {
+		r.base = addr - lo
+		return r.object.LoadInto(mem, r.base)
+	})
 	if err != nil {
-		return fmt.Errorf("memory for the code object: %w", err)
+		return err
 	}
-	r.code, r.base = code, code.Addr-lo
-	if err := r.object.LoadInto(code.Bytes, r.base); err != nil {
-		return fmt.Errorf("%s: %w", r.Name, err)
-	}
+	r.code = code
 	sum := sha256.Sum256(r.object.Data)
 	return r.Capture.Object(capture.Object{
 		Name: r.Name, Target: r.object.Target.String(), Base: r.base, SHA256: hex.EncodeToString(sum[:]),
@@ -114,8 +138,14 @@ func (r *run) timeline(ctx context.Context, f func(ctx context.Context) error) e
 	for i := range events {
 		e := &events[i]
 		c := capture.Event{
-			Kind: e.Kind.String(), Device: e.Device, Lane: e.Lane, Name: e.Name, Start: e.Start, Stop: e.Stop, Point: e.Point, Bytes: int64(e.Bytes),
-			Src: e.Src, Dst: e.Dst,
+			Kind: e.Kind.String(), Device: e.Device, Lane: e.Lane, Name: e.Name, Start: e.Start, Stop: e.Stop, Point: e.Point, ErrorNs: e.ErrorNs,
+			Bytes: int64(e.Bytes), Address: e.Address, Src: e.Src, Dst: e.Dst, Part: e.Part, Runs: e.Runs,
+		}
+		if len(e.Counters) > 0 {
+			c.Values = map[string]uint64{}
+			for i := range e.Counters {
+				c.Values[e.Counters[i].Name] = e.Counters[i].Sum()
+			}
 		}
 		if err := r.Capture.Event(c); err != nil {
 			return err
@@ -150,6 +180,21 @@ func (a allocator) Alloc(size uint64) (uint64, []byte, error) {
 		return 0, nil, err
 	}
 	return b.Addr, b.Bytes, nil
+}
+
+// Upload implements launch.Uploader: what the host writes is a copy.
+func (a allocator) Upload(addr uint64, n int, write func() error) error {
+	return a.r.at(addr).WriteBy(n, write)
+}
+
+// at is the buffer that begins at addr, among the run's.
+func (r *run) at(addr uint64) *device.Buffer {
+	for i := len(r.bufs) - 1; i >= 0; i-- {
+		if r.bufs[i].Addr == addr {
+			return r.bufs[i]
+		}
+	}
+	panic("session: no such buffer") // the launch names those that it was given
 }
 
 func (r *run) alloc(ctx context.Context, size uint64, o device.AllocOptions) (*device.Buffer, error) {
@@ -225,12 +270,34 @@ func (r *run) wait(ctx context.Context, p device.Point) error {
 	return context.Cause(ctx)
 }
 
-// deadline bounds ctx by the time-out.
-func (r *run) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	if r.Timeout <= 0 {
+// deadline bounds ctx by the time-out, if there is one.
+func deadline(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
+	if after <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, r.Timeout)
+	return context.WithTimeout(ctx, after)
+}
+
+// measurePlain times the launch without recording, from the same memory. The first turn warms the caches up, as it does for the recorded
+// launch that follows; the second counts.
+func (r *run) measurePlain(ctx context.Context) error {
+	for range 2 {
+		if err := r.prepare(ctx); err != nil {
+			return err
+		}
+		p, err := r.submit(ctx, r.part())
+		if err != nil {
+			return r.failed(r.dispatch(), fmt.Errorf("without recording: %w", err))
+		}
+		if t, err := r.Device.Times(p); err == nil {
+			ns := t.StopNs - t.StartNs
+			r.plain = &ns
+		}
+		if err := r.free(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // timed notes when the device ran p.
@@ -241,7 +308,19 @@ func (r *run) timed(d *capture.Dispatch, p device.Point) {
 		return
 	}
 	start, stop := t.StartNs, t.StopNs
-	d.StartNs, d.EndNs = &start, &stop
+	d.StartNs, d.EndNs, d.PlainNs = &start, &stop, r.plain
+}
+
+// event is an event of a dispatch that has ended: its times are the dispatch's, or now where the device could not time it.
+func (r *run) event(kind profile.Kind, d *capture.Dispatch) profile.Event {
+	e := profile.Event{Kind: kind, Device: r.info.Name, Name: d.Kernel}
+	if d.StartNs != nil {
+		e.Start, e.Stop = *d.StartNs, *d.EndNs
+	} else {
+		e.Start = profile.Now()
+		e.Stop = e.Start
+	}
+	return e
 }
 
 // finish verifies and saves buffers after a launch that ended well.
@@ -263,7 +342,11 @@ func (r *run) finish(d *capture.Dispatch, out *Outcome) error {
 		}
 	}
 	for _, s := range r.Saves {
-		if err := r.ready.Save(s); err != nil {
+		b, err := r.ready.Buffer(s.Ref)
+		if err != nil {
+			return err
+		}
+		if err := r.at(b.Addr).ReadBy(len(b.Mem), func() error { return r.ready.Save(s) }); err != nil {
 			return err
 		}
 	}

@@ -87,7 +87,6 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// What the simulated GPU cannot count is recorded with its reason.
 // TestFilter counts on GFX12 while another process's waves run: only ours may count, in whatever VMID we are.
 func TestFilter(t *testing.T) {
 	for _, vmid := range []uint32{8, 11, 15} {
@@ -106,16 +105,21 @@ func TestFilter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := uint64(0)
-		for ; len(b) >= 8; b = b[8:] {
-			n += binary.LittleEndian.Uint64(b)
-		}
-		if n != uint64(c.Dispatches[0].Waves) {
+		if n := sum(b); n != uint64(c.Dispatches[0].Waves) {
 			t.Errorf("VMID %d: %d waves counted, %d launched", vmid, n, c.Dispatches[0].Waves)
 		}
 	}
 }
 
+// sum adds samples up.
+func sum(b []byte) (n uint64) {
+	for ; len(b) >= 8; b = b[8:] {
+		n += binary.LittleEndian.Uint64(b)
+	}
+	return n
+}
+
+// What the simulated GPU cannot count is recorded with its reason.
 func TestUncounted(t *testing.T) {
 	var buf bytes.Buffer
 	o := options(t, "vadd", &buf, open.Options{})

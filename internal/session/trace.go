@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -31,15 +30,9 @@ const pageBytes = 4096
 
 // Trace records one launch's thread trace. A fault or a time-out leaves a capture that says so.
 func Trace(ctx context.Context, o TraceOptions) (*Outcome, error) {
-	ctx, cancel := (&run{Options: &o.Options}).deadline(ctx)
-	defer cancel()
-	r, err := begin(ctx, &o.Options)
-	if err != nil {
-		return nil, err
-	}
 	out := &Outcome{}
-	err = r.timeline(ctx, func(ctx context.Context) error { return r.trace(ctx, &o, out) })
-	return out, errors.Join(err, r.close())
+	err := record(ctx, &o.Options, func(ctx context.Context, r *run) error { return r.trace(ctx, &o, out) })
+	return out, err
 }
 
 // live is the units that are traced: those that work, of the engines asked for.
@@ -128,11 +121,11 @@ func (r *run) trace(ctx context.Context, o *TraceOptions, out *Outcome) error {
 			return err
 		}
 	}
-	return profile.Span(ctx, "read traces", func(context.Context) error { return r.readTraces(o, live, buf, ends) })
+	return profile.Span(ctx, "read traces", func(context.Context) error { return r.readTraces(o, &d, live, buf, ends) })
 }
 
 // readTraces appends what each engine wrote.
-func (r *run) readTraces(o *TraceOptions, live [][]uint32, buf, ends *device.Buffer) error {
+func (r *run) readTraces(o *TraceOptions, d *capture.Dispatch, live [][]uint32, buf, ends *device.Buffer) error {
 	g := r.info.GPU
 	regs, err := pm4.RegsFor(g.GC)
 	if err != nil {
@@ -157,9 +150,16 @@ func (r *run) readTraces(o *TraceOptions, live [][]uint32, buf, ends *device.Buf
 		if state.fault {
 			t.Error = "the trace unit met a memory error while writing (STATUS)"
 		}
-		if err := r.Capture.Trace(t, buf.Bytes[at:at+length]); err != nil {
+		data := make([]byte, length)
+		if err := buf.Read(uint64(at), data); err != nil {
 			return err
 		}
+		if err := r.Capture.Trace(t, data); err != nil {
+			return err
+		}
+		ev := r.event(profile.KindTrace, d)
+		ev.Part, ev.Data, ev.Bytes = int32(e), data, uint64(length)
+		profile.Record(ev)
 	}
 	return nil
 }

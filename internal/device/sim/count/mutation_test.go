@@ -260,6 +260,10 @@ func TestMutations(t *testing.T) {
 			g: model("gfx90a"), kernels: []string{"gather", "spmv"}, opts: sim.Options{Unstable: true, Loads: own},
 			names: []string{"SQ_WAVE_CYCLES", "SQ_WAVES", "SQC_ICACHE_REQ", "SQC_ICACHE_HITS", "SQ_BUSY_CYCLES", "TCC_HIT", "TCC_REQ", "TCC_WRITE"},
 		},
+		{
+			g: model("gfx942"), kernels: []string{"gather", "spmv"}, opts: sim.Options{Unstable: true, Loads: own},
+			names: []string{"SQ_WAVE_CYCLES", "SQ_WAVES", "SQC_ICACHE_REQ", "SQC_ICACHE_HITS", "SQ_BUSY_CYCLES", "TCC_HIT", "TCC_REQ", "TCC_WRITE"},
+		},
 	} {
 		t.Run(s.g.Target, func(t *testing.T) {
 			tab, err := pm4.RegsFor(s.g.GC)
