@@ -27,7 +27,6 @@ type Dispatch struct {
 // Result is what became of a dispatch.
 type Result struct {
 	Start, End int64 // first wave's start and last wave's end, in shader cycles
-	Launched   int64 // when the last workgroup was handed to an engine
 	Groups     uint64
 	Waves      uint64
 	Insts      uint64
@@ -44,18 +43,19 @@ type EventKind uint8
 
 // Event kinds, in the order in which hardware writes them within one clock.
 const (
-	WaveEnd   EventKind = iota
-	SentData            // a wave sent Data to the trace; Code: 1 from s_ttracedata_imm. Waves of every SIMD tell
-	Issue               // an instruction of a detailed SIMD left its wave
-	OtherSIMD           // memory instruction of the SIMD that shares the memory path with a detailed one
-	WaveReady           // the next instruction could issue, but had to wait for its turn
-	Immediate           // a wait ended, or an instruction that needs no unit was done
-	WaveStart           //
-	ExecALU             // Code: 1 SALU, 2 VALU
-	ExecMem             // Code: 0 LDS, 1 LDS of the other SIMD, 2 VMEM, 3 VMEM of the other SIMD
-	NewPC               // where a jump to an address in registers went
-	Stall               // gfx9: the next instruction had to wait from here on
-	Typed               // gfx9: Code is the type of the wave's oldest issue without one
+	WaveEnd     EventKind = iota
+	SentData              // a wave sent Data to the trace; Code: 1 from s_ttracedata_imm. Waves of every SIMD tell
+	Issue                 // an instruction of a detailed SIMD left its wave
+	OtherSIMD             // memory instruction of the SIMD that shares the memory path with a detailed one
+	WaveReady             // the next instruction could issue, but had to wait for its turn
+	Immediate             // a wait ended, or an instruction that needs no unit was done
+	WaveStart             //
+	ExecALU               // Code: 1 SALU, 2 VALU
+	ExecMem               // Code: 0 LDS, 1 LDS of the other SIMD, 2 VMEM, 3 VMEM of the other SIMD
+	NewPC                 // where a jump to an address in registers went
+	Stall                 // gfx9: the next instruction had to wait from here on
+	Typed                 // gfx9: Code is the type of the wave's oldest issue without one
+	AllLaunched           // RDNA: the command processor knows that the dispatch's last workgroup started; Place.Engine is the die's first
 	numEventKinds
 )
 

@@ -80,6 +80,17 @@ func (s *simd) sends(w *wave, o *sop, t int64) {
 	s.m.events.add(e)
 }
 
+// tellLaunched tells that no workgroup waits any more. CDNA captures show no such thing.
+func (m *Machine) tellLaunched() {
+	m.handedOut = true
+	if m.gfx9 || len(m.observers) == 0 {
+		return
+	}
+	for _, d := range m.taking {
+		m.events.add(Event{Time: m.launched + m.p.dispatchEnd, Kind: AllLaunched, Place: Place{Engine: uint8(d * m.g.SEs)}, Flags: m.flags})
+	}
+}
+
 // ready tells that the wave's next instruction, o, could issue from t on.
 func (s *simd) ready(w *wave, o *sop, t int64) {
 	if o.show == isa.TraceNone || o.show == isa.TraceEnd {

@@ -53,7 +53,8 @@ type Machine struct {
 	tentative [4]int
 	active    []*simd
 	ends      heap
-	launched  int64
+	launched  int64 // start of the last workgroup so far
+	handedOut bool  // it was the last one
 	events    eventQueue
 	observers []Observer
 	res       Result
@@ -194,13 +195,12 @@ func (m *Machine) Dispatch(ctx context.Context, d Dispatch, obs ...Observer) (Re
 		}
 	}
 	m.res = Result{Start: -1}
+	m.launched, m.handedOut = d.Start, false
 	err := m.run(ctx, d.Start+m.p.dispatchToWave)
-	m.res.Launched = max(m.launched, d.Start)
 	if m.res.Start < 0 {
 		m.res.Start = d.Start
 		m.res.End = max(m.res.End, d.Start)
 	}
-	m.launched = 0
 	m.events.flush(never, obs)
 	if err != nil {
 		m.abandon()
@@ -242,6 +242,9 @@ func (m *Machine) run(ctx context.Context, from int64) error {
 				return err
 			}
 			waiting = waiting || len(dd.queue) > 0
+		}
+		if m.eof && !waiting && !m.handedOut {
+			m.tellLaunched()
 		}
 		next := int64(never)
 		for k := 0; k < len(m.active); k++ {

@@ -15,23 +15,23 @@ var modelTSV string
 
 // model is one family's column of tables/model.tsv.
 type model struct {
-	step, dispatchToWave, groupPeriod, wavePeriod, cuPeriod, slotReuse int64
-	warmStart, coldStart, waveEnd                                      int64
-	valuVALU, maskVALU, valuSALU, valuVMEM, valuBranch                 int64
-	saluVALU, saluSALU, saluSMEM, saluVMEM, saluBranch                 int64
-	vmemRead, vmemNext, saluDone                                       int64
-	branchTaken, branchNot, waitDone, barrier                          int64
-	valu64, valuShift64, valuMul, valuTrans                            int64
-	valuExec, f64Exec, saluExec, smemExec, ldsExec, vmemExec           int64
-	saluFloat, saluMul                                                 int64
-	smemHit, smemL2                                                    int64
-	lds, ldsWide, l0, l1, l2, mem, store, storeMem, vmemLines, l2Line  int64
-	icacheMiss, icacheKiB, smemRate, matrixQueue, matrixLatency        int64
+	step, dispatchToWave, dispatchEnd, groupPeriod, wavePeriod, cuPeriod, slotReuse int64
+	warmStart, coldStart, waveEnd                                                   int64
+	valuVALU, maskVALU, valuSALU, valuVMEM, valuBranch                              int64
+	saluVALU, saluSALU, saluSMEM, saluVMEM, saluBranch                              int64
+	vmemRead, vmemNext, saluDone                                                    int64
+	branchTaken, branchNot, waitDone, barrier                                       int64
+	valu64, valuShift64, valuMul, valuTrans                                         int64
+	valuExec, f64Exec, saluExec, smemExec, ldsExec, vmemExec                        int64
+	saluFloat, saluMul                                                              int64
+	smemHit, smemL2                                                                 int64
+	lds, ldsWide, l0, l1, l2, mem, store, storeMem, vmemLines, l2Line               int64
+	icacheMiss, icacheKiB, smemRate, matrixQueue, matrixLatency                     int64
 }
 
 func (m *model) fields() map[string]*int64 {
 	return map[string]*int64{
-		"step": &m.step, "dispatch_to_wave": &m.dispatchToWave, "group_period": &m.groupPeriod, "wave_period": &m.wavePeriod,
+		"step": &m.step, "dispatch_to_wave": &m.dispatchToWave, "dispatch_end": &m.dispatchEnd, "group_period": &m.groupPeriod, "wave_period": &m.wavePeriod,
 		"cu_period": &m.cuPeriod, "slot_reuse": &m.slotReuse, "warm_start": &m.warmStart, "cold_start": &m.coldStart,
 		"wave_end": &m.waveEnd, "valu_valu": &m.valuVALU, "mask_valu": &m.maskVALU, "valu_salu": &m.valuSALU, "valu_vmem": &m.valuVMEM,
 		"valu_branch": &m.valuBranch, "salu_valu": &m.saluVALU, "salu_salu": &m.saluSALU, "salu_smem": &m.saluSMEM,

@@ -396,6 +396,14 @@ func (u *unit) dispatch(now int64, vmid, initiator uint32) {
 	}
 }
 
+// launched is the write of COMPUTE_DISPATCH_END that follows a dispatch's last workgroup, while waves may still run.
+func (u *unit) launched(now int64, addr uint16) {
+	if u.on && u.l.gfx12 {
+		u.marks12(now - 1)
+	}
+	u.reg(now, true, false, addr, 0)
+}
+
 // take turns an event of an RDNA GPU into a token.
 func (u *unit) take(e *timing.Event) {
 	if u.value[rMask]&wtypeCS == 0 {

@@ -48,11 +48,11 @@ type Units struct {
 	units []*unit
 	sel   []int // per die: the engine that GRBM_GFX_INDEX selects, or All
 
-	gfxIndex, enable, sqgEvents, initiator pm4.Reg
-	computeBase, computeEnd                pm4.Reg
-	userdata                               pm4.Reg
-	seIndex, seAll                         pm4.Field
-	top, bottom                            pm4.Field // of sqgEvents
+	gfxIndex, enable, sqgEvents, dispatchEnd pm4.Reg
+	computeBase, computeEnd                  pm4.Reg
+	userdata                                 pm4.Reg
+	seIndex, seAll                           pm4.Field
+	top, bottom                              pm4.Field // of sqgEvents
 }
 
 // New makes the units of a GPU, switched off, that write to mem. regs is the register table of its GC version.
@@ -85,6 +85,7 @@ func New(g *gpu.GPU, regs *pm4.RegTable, mem Memory) (*Units, error) {
 		{&t.enable, "COMPUTE_THREAD_TRACE_ENABLE"},
 		{&t.sqgEvents, sqg},
 		{&t.computeBase, "COMPUTE_DISPATCH_INITIATOR"},
+		{&t.dispatchEnd, "COMPUTE_DISPATCH_END"},
 		{&t.userdata, prefix + "USERDATA_0"},
 	} {
 		r, ok := regs.Lookup(l.name)
@@ -93,7 +94,7 @@ func New(g *gpu.GPU, regs *pm4.RegTable, mem Memory) (*Units, error) {
 		}
 		*l.r = r
 	}
-	t.initiator, t.computeEnd = t.computeBase, t.computeBase+0x80
+	t.computeEnd = t.computeBase + 0x80
 	for _, l := range []struct {
 		f         *pm4.Field
 		reg, name string
@@ -196,11 +197,6 @@ func (t *Units) Dispatch(now int64, die int, vmid, initiator uint32) {
 	t.engines(die, All, func(u *unit) { u.dispatch(now, vmid, initiator) })
 }
 
-// Launched tells that a dispatch's last workgroup was handed out.
-func (t *Units) Launched(now int64, die int) {
-	t.engines(die, All, func(u *unit) { u.reg(now, true, false, 0x7e, 0) })
-}
-
 // Tracing tells whether any unit is on.
 func (t *Units) Tracing() bool {
 	for _, u := range t.units {
@@ -223,6 +219,8 @@ func (t *Units) Events(evs []timing.Event) {
 		e := &evs[i]
 		u := t.units[e.Place.Engine]
 		switch {
+		case e.Kind == timing.AllLaunched: // the command processor writes COMPUTE_DISPATCH_END: every engine shows it
+			t.engines(u.engine/t.g.SEs, All, func(u *unit) { u.launched(e.Time, uint16(t.dispatchEnd-t.computeBase)) })
 		case !u.on:
 		case u.gfx9: // whose MODE register alone switches tracing, as the gfx950 captures' programs show
 			u.take9(e)
