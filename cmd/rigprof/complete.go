@@ -10,6 +10,7 @@ import (
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/perfctr"
 	"github.com/rigprof/rigprof/internal/report"
+	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
 // completeValues offers the values of flags that take names, on every command below root.
@@ -19,6 +20,8 @@ func completeValues(root *cobra.Command) {
 		"target":      func(*pflag.Flag) []string { return targetNames() },
 		"gpu":         func(*pflag.Flag) []string { return targetNames() },
 		"events":      func(*pflag.Flag) []string { return counterNames() },
+		"tokens":      func(*pflag.Flag) []string { return traceNames(sqtt.TokenClasses) },
+		"wave-types":  func(*pflag.Flag) []string { return traceNames(sqtt.WaveTypes) },
 		"by":          func(*pflag.Flag) []string { return report.HotBy },
 		"sort":        func(*pflag.Flag) []string { return report.HotSort },
 		"explain":     func(*pflag.Flag) []string { return ruleNames() },
@@ -36,7 +39,7 @@ func completeValues(root *cobra.Command) {
 			}
 			complete := func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 				head := "" // of a list: what stands before the name being typed
-				if i := strings.LastIndexByte(typed, ','); i >= 0 && f.Name == "events" {
+				if i := strings.LastIndexByte(typed, ','); i >= 0 && f.Value.Type() == "stringSlice" {
 					head = typed[:i+1]
 				}
 				var values []string
@@ -83,6 +86,13 @@ func targetNames() []string {
 		}
 	}
 	return names
+}
+
+// traceNames are a list's of every family, each once.
+func traceNames(of func(gpu.Family) []string) []string {
+	names := slices.Concat(of(gpu.GFX9), of(gpu.GFX11), of(gpu.GFX12))
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // counterNames are those of every family, each once.

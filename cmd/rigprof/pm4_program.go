@@ -12,10 +12,12 @@ import (
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/launch"
 	"github.com/rigprof/rigprof/internal/pm4"
+	"github.com/rigprof/rigprof/internal/session"
 	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
 type programOptions struct {
+	traceFlags
 	GPU     string
 	Dies    int
 	Engines int
@@ -51,6 +53,7 @@ func newPM4ProgramCmd(e *env, name string) *cobra.Command {
 			})
 		},
 	}
+	o.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.GPU, "gpu", "gfx1100", "`GPU`: a target or a model of 'rigprof list gpus'")
 	f.IntVar(&o.Dies, "dies", 0, "`n` dies instead of the model's")
@@ -104,15 +107,23 @@ func (o *programOptions) program(name string) ([]uint32, *gpu.GPU, error) {
 		return nil, nil, fmt.Errorf("--address %q: want a number such as 0x100000", o.Address)
 	}
 	var words []uint32
+	var t session.TraceOptions
+	if err := o.apply(&t); err != nil {
+		return nil, nil, err
+	}
+	opts, err := t.Program(g)
+	if err != nil {
+		return nil, nil, err
+	}
 	if name == "stop" {
-		words, err = sqtt.Stop(g, live, address)
+		words, err = sqtt.Stop(g, live, address, opts...)
 		return words, g, err
 	}
 	size, err := launch.ParseSize(o.Size)
 	if err != nil || size > 1<<62 {
 		return nil, nil, fmt.Errorf("--size %q: want bytes such as 64K or 1M", o.Size)
 	}
-	words, err = sqtt.Start(g, live, int64(size), address)
+	words, err = sqtt.Start(g, live, int64(size), address, opts...)
 	return words, g, err
 }
 

@@ -16,12 +16,9 @@ import (
 
 type traceOptions struct {
 	recordOptions
+	traceFlags
 	BufferSize string
 	Engines    string
-	Detail     string
-	Array      int
-	Unit       int
-	SIMD       int
 
 	trace session.TraceOptions
 }
@@ -44,14 +41,11 @@ func newTraceCmd(e *env) *cobra.Command {
 			return runTrace(cmd.Context(), e, o)
 		},
 	}
-	o.flags(cmd)
+	o.recordOptions.flags(cmd)
+	o.traceFlags.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.BufferSize, "buffer-size", "16M", "trace `bytes` per engine: 1M, 256M, …")
 	f.StringVar(&o.Engines, "engines", "all", "trace these `engines` of each die: all, or 0,2,…")
-	f.StringVar(&o.Detail, "detail-engines", "0,1", "trace instructions on these `engines`, numbered across dies: all, none, or 0,1,…")
-	f.IntVar(&o.Array, "array", 0, "shader array of the unit whose instructions are traced")
-	f.IntVar(&o.Unit, "unit", 0, "WGP (CU on gfx9) of the array whose instructions are traced")
-	f.IntVar(&o.SIMD, "simd", 0, "SIMD of the unit whose instructions are traced (gfx9 traces every one)")
 	return cmd
 }
 
@@ -67,21 +61,7 @@ func (o *traceOptions) validate() error {
 	if o.trace.Engines, err = intList("engines", o.Engines, "all"); err != nil {
 		return err
 	}
-	switch o.Detail {
-	case "none":
-		o.trace.Detail = []int{}
-	case "0,1": // the program's own default
-	default:
-		if o.trace.Detail, err = intList("detail-engines", o.Detail, "all"); err != nil {
-			return err
-		}
-		o.trace.DetailAll = o.Detail == "all"
-	}
-	if o.Array < 0 || o.Unit < 0 || o.SIMD < 0 {
-		return fmt.Errorf("--array, --unit and --simd count from 0")
-	}
-	o.trace.Array, o.trace.Unit, o.trace.SIMD = o.Array, o.Unit, o.SIMD
-	return nil
+	return o.apply(&o.trace)
 }
 
 // intList reads 0,1,…; all is nil.

@@ -100,15 +100,27 @@ type Trace struct {
 	// Where instructions were traced; nil: nowhere.
 	Detail *Detail `json:"detail"`
 
+	Tokens    []string `json:"tokens,omitempty"`     // classes that were traced; none: the default ones
+	WaveTypes []string `json:"wave_types,omitempty"` // stages whose waves were traced; none: all
+
 	Bytes Blob `json:"-"`
 }
 
 // Detail names the unit whose instructions a trace holds.
 type Detail struct {
-	Array int  `json:"array"`
-	Unit  int  `json:"unit"`
-	SIMD  int  `json:"simd"`  // -1: every one
-	Alive bool `json:"alive"` // false: harvested, so nothing runs there
+	Array int    `json:"array"`
+	Unit  int    `json:"unit"`
+	SIMD  int    `json:"simd"`            // -1: several
+	SIMDs uint32 `json:"simds,omitempty"` // mask of them; 0: every one
+	Alive bool   `json:"alive"`           // false: harvested, so nothing runs there
+}
+
+// Has tells whether the instructions of a SIMD of the unit are in the trace.
+func (d *Detail) Has(simd int) bool {
+	if d.SIMD >= 0 {
+		return simd == d.SIMD
+	}
+	return d.SIMDs == 0 || d.SIMDs>>simd&1 != 0
 }
 
 // Counters is one run's counter values: 64-bit little-endian words laid out as Layout says.

@@ -261,12 +261,28 @@ func (t *Traced) detail(c *capture.Capture) {
 	seen := map[string]bool{}
 	for i := range c.Traces {
 		tr := &c.Traces[i]
+		if tr.Tokens != nil {
+			q.Note(capture.Info, "leave --tokens out", "of all tokens %s alone were traced", strings.Join(tr.Tokens, ", "))
+		}
+		if tr.WaveTypes != nil {
+			q.Note(capture.Info, "leave --wave-types out", "of all waves those of %s alone were traced", strings.Join(tr.WaveTypes, ", "))
+		}
 		if tr.Detail == nil {
 			continue
 		}
 		where := fmt.Sprintf("engine %d array %d %s %d SIMD %d", tr.Engine, tr.Detail.Array, unitName(t.family), tr.Detail.Unit, tr.Detail.SIMD)
 		if tr.Detail.SIMD < 0 {
-			where = strings.TrimSuffix(where, " SIMD -1") + " every SIMD"
+			which := "every SIMD"
+			if m := tr.Detail.SIMDs; m != 0 {
+				var list []int
+				for i := range 32 {
+					if m>>i&1 != 0 {
+						list = append(list, i)
+					}
+				}
+				which = "SIMD " + ints(list)
+			}
+			where = strings.TrimSuffix(where, "SIMD -1") + which
 		}
 		if seen[where] {
 			continue
@@ -310,9 +326,11 @@ func (t *Traced) coverage(c *capture.Capture) {
 // missing says why waves of dispatch i are not in its traces, and what to change.
 func (t *Traced) missing(c *capture.Capture, i int) (why, flag string) {
 	traced := map[int]bool{}
-	full := false
+	full, waves, kernels := false, true, true
 	for k := range c.Traces {
 		if tr := &c.Traces[k]; tr.Dispatch == i {
+			waves = waves && tracesWaves(tr.Tokens)
+			kernels = kernels && (tr.WaveTypes == nil || slices.Contains(tr.WaveTypes, "cs"))
 			traced[tr.Engine] = true
 			full = full || tr.Full
 		}
@@ -324,6 +342,10 @@ func (t *Traced) missing(c *capture.Capture, i int) (why, flag string) {
 		}
 	}
 	switch {
+	case !waves:
+		return "their tokens were not asked for", "leave --tokens out"
+	case !kernels:
+		return "waves of compute kernels were not asked for", "add cs to --wave-types"
 	case full:
 		return "a trace buffer was full", "raise --buffer-size"
 	case len(others) > 0:
@@ -332,6 +354,12 @@ func (t *Traced) missing(c *capture.Capture, i int) (why, flag string) {
 		return "the hardware lost tokens", "trace instructions on fewer engines (--detail-engines none)"
 	}
 	return "the traces hold no more", "other work may have held the trace unit; check with 'rigprof decode' or record again"
+}
+
+// tracesWaves tells whether chosen token classes have waves' starts and ends.
+func tracesWaves(tokens []string) bool {
+	has := func(name string) bool { return slices.Contains(tokens, name) }
+	return tokens == nil || has("wave_start_end") || has("wave_start") && has("wave_end")
 }
 
 // instructionCoverage tells where the units whose instructions are traced ran no wave.
@@ -346,7 +374,7 @@ func (t *Traced) instructionCoverage(c *capture.Capture) {
 		hit := false
 		for _, w := range t.Dispatches[tr.Dispatch].Waves {
 			if w.Engine == tr.Engine && arrayOf(t.family, w.CU) == tr.Detail.Array && unitOf(t.family, w.CU) == tr.Detail.Unit &&
-				(tr.Detail.SIMD < 0 || w.SIMD == tr.Detail.SIMD) {
+				tr.Detail.Has(w.SIMD) {
 				hit = true
 				break
 			}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/device"
 	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/perfctr"
 	"github.com/rigprof/rigprof/internal/pm4"
 	"github.com/rigprof/rigprof/internal/profile"
 	"github.com/rigprof/rigprof/internal/sqtt"
@@ -21,9 +23,13 @@ type TraceOptions struct {
 	Engines    []int // of each die; nil: all
 	Detail     []int // engines, across dies, that trace instructions; nil: the first two
 	DetailAll  bool  // every engine traces instructions
-	Array      int   // the unit of each engine whose instructions are traced
-	Unit       int
-	SIMD       int // GFX11 on
+
+	sqtt.Target                     // the unit of each engine whose instructions are traced
+	Units       map[int]sqtt.Target // engines, across dies, with a unit of their own
+	Tokens      []string            // classes that are traced; nil: the default ones
+	WaveTypes   []string            // nil: all
+	Counters    []string            // GFX9: SQ counters that are sampled into the trace
+	CounterRate int                 // how often, in the register's own steps
 }
 
 const pageBytes = 4096
@@ -52,15 +58,52 @@ func (o *TraceOptions) live(info *device.Info) ([][]uint32, error) {
 	return live, nil
 }
 
-func (o *TraceOptions) program(status int64) []sqtt.Option {
-	opts := []sqtt.Option{sqtt.WithStatus(status)}
+// Program is what the options mean to the programs that start and stop the trace; nothing where all are the default.
+func (o *TraceOptions) Program(g *gpu.GPU) ([]sqtt.Option, error) {
+	var opts []sqtt.Option
+	if o.DetailAll {
+		o.Detail = allEngines(g.Engines())
+	}
 	if o.Detail != nil {
 		opts = append(opts, sqtt.WithDetail(o.Detail...))
 	}
-	if t := (sqtt.Target{Array: o.Array, Unit: o.Unit, SIMD: o.SIMD}); t != (sqtt.Target{}) {
-		opts = append(opts, sqtt.WithTarget(t))
+	if o.Target != (sqtt.Target{}) {
+		opts = append(opts, sqtt.WithTarget(o.Target))
 	}
-	return opts
+	for _, e := range slices.Sorted(maps.Keys(o.Units)) {
+		opts = append(opts, sqtt.WithEngineTarget(e, o.Units[e]))
+	}
+	if o.Tokens != nil {
+		opts = append(opts, sqtt.WithTokens(o.Tokens...))
+	}
+	if o.WaveTypes != nil {
+		opts = append(opts, sqtt.WithWaveTypes(o.WaveTypes...))
+	}
+	if o.Counters != nil { // behind the tokens, whose classes it adds to
+		events, err := sqEvents(g, o.Counters)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, sqtt.WithCounters(events, o.CounterRate, ^uint32(0)))
+	}
+	return opts, nil
+}
+
+// sqEvents are the event numbers of SQ counters.
+func sqEvents(g *gpu.GPU, names []string) ([]uint32, error) {
+	list := perfctr.Counters(g)
+	events := make([]uint32, len(names))
+	for i, n := range names {
+		k := slices.IndexFunc(list, func(c perfctr.Counter) bool { return c.Name == n })
+		if k < 0 {
+			return nil, fmt.Errorf("%s counts no %s", g.Target, n)
+		}
+		if list[k].Block != "SQ" {
+			return nil, fmt.Errorf("%s: a trace samples SQ counters, not %s ones", n, list[k].Block)
+		}
+		events[i] = uint32(list[k].Event)
+	}
+	return events, nil
 }
 
 func (r *run) trace(ctx context.Context, o *TraceOptions, out *Outcome) error {
@@ -81,10 +124,11 @@ func (r *run) trace(ctx context.Context, o *TraceOptions, out *Outcome) error {
 	if err != nil {
 		return fmt.Errorf("memory for the traces' ends: %w", err)
 	}
-	if o.DetailAll {
-		o.Detail = allEngines(engines)
+	opts, err := o.Program(g)
+	if err != nil {
+		return err
 	}
-	opts := o.program(int64(ends.Addr) + int64(4*engines))
+	opts = append(opts, sqtt.WithStatus(int64(ends.Addr)+int64(4*engines)))
 	start, err := sqtt.Start(g, live, o.BufferSize, int64(buf.Addr), opts...)
 	if err != nil {
 		return err
@@ -121,6 +165,12 @@ func (r *run) trace(ctx context.Context, o *TraceOptions, out *Outcome) error {
 			return err
 		}
 	}
+	if r.info.Simulated && o.Counters != nil {
+		err := r.Capture.Note(capture.Note{Level: capture.Warning, Text: "a simulated GPU puts no counters into its traces", Advice: "count them with rigprof counters"})
+		if err != nil {
+			return err
+		}
+	}
 	return profile.Span(ctx, "read traces", func(context.Context) error { return r.readTraces(o, &d, live, buf, ends) })
 }
 
@@ -140,7 +190,9 @@ func (r *run) readTraces(o *TraceOptions, d *capture.Dispatch, live [][]uint32, 
 		pair := ends.Bytes[4*len(live)+8*e:]
 		status, counter := binary.LittleEndian.Uint32(pair), binary.LittleEndian.Uint32(pair[4:])
 		length := sqtt.Length(g, int64(buf.Addr)+at, word)
-		t := capture.Trace{Engine: e, Family: g.Family.String(), Buffer: o.BufferSize, Detail: o.detail(g, e, arrays)}
+		t := capture.Trace{
+			Engine: e, Family: g.Family.String(), Buffer: o.BufferSize, Detail: o.detail(g, e, arrays), Tokens: o.Tokens, WaveTypes: o.WaveTypes,
+		}
 		if length < 0 || length > o.BufferSize {
 			t.Error = fmt.Sprintf("the trace is not whole: the hardware says that it ends at byte %d of %d", length, o.BufferSize)
 			length = min(max(length, 0), o.BufferSize)
@@ -181,11 +233,18 @@ func (o *TraceOptions) detail(g *gpu.GPU, e int, arrays []uint32) *capture.Detai
 	if o.Detail == nil && e > 1 || o.Detail != nil && !slices.Contains(o.Detail, e) {
 		return nil
 	}
-	d := &capture.Detail{Array: o.Array, Unit: o.Unit, SIMD: o.SIMD}
-	if g.Family == gpu.GFX9 {
-		d.SIMD = -1
+	if o.Tokens != nil && !slices.ContainsFunc(sqtt.InstructionClasses(g.Family), func(c string) bool { return slices.Contains(o.Tokens, c) }) {
+		return nil
 	}
-	d.Alive = o.Array < len(arrays) && arrays[o.Array]>>o.Unit&1 == 1
+	u, ok := o.Units[e]
+	if !ok {
+		u = o.Target
+	}
+	d := &capture.Detail{Array: u.Array, Unit: u.Unit, SIMD: u.SIMD}
+	if g.Family == gpu.GFX9 {
+		d.SIMD, d.SIMDs = -1, u.SIMDMask
+	}
+	d.Alive = u.Array < len(arrays) && arrays[u.Array]>>u.Unit&1 == 1
 	return d
 }
 

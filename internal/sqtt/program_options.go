@@ -186,6 +186,22 @@ func TokenClasses(f gpu.Family) []string {
 	return out
 }
 
+// InstructionClasses lists those that only engines which trace instructions record.
+func InstructionClasses(f gpu.Family) []string {
+	var out []string
+	for _, c := range tokenClasses {
+		if c.families>>f&1 != 0 && c.inst {
+			out = append(out, c.name)
+		}
+	}
+	return out
+}
+
+// WaveTypes lists the stages that WithWaveTypes takes for a family.
+func WaveTypes(f gpu.Family) []string {
+	return slices.DeleteFunc(slices.Clone(waveTypes[f]), func(s string) bool { return s == "" })
+}
+
 // WithTokens records the named token classes only. Engines that trace no instructions leave the instruction classes out still.
 func WithTokens(classes ...string) Option {
 	return func(o *options) error {
@@ -208,7 +224,7 @@ func WithWaveTypes(stages ...string) Option {
 		for _, name := range stages {
 			i := slices.Index(waveTypes[o.g.Family], name)
 			if i < 0 || name == "" {
-				return fmt.Errorf("wave type %q: %s has %s", name, o.g.Target, strings.Join(slices.DeleteFunc(slices.Clone(waveTypes[o.g.Family]), func(s string) bool { return s == "" }), ", "))
+				return fmt.Errorf("wave type %q: %s has %s", name, o.g.Target, strings.Join(WaveTypes(o.g.Family), ", "))
 			}
 			o.waveTypes |= 1 << i
 		}
