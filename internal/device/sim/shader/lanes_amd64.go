@@ -1,3 +1,5 @@
+//go:build !purego
+
 package shader
 
 import "golang.org/x/sys/cpu"
@@ -90,7 +92,28 @@ func avxLtI32(a, b *lanes) uint32
 func avxLtU32(a, b *lanes) uint32
 
 // hasAVX tells whether the processor has what the assembly needs.
-var hasAVX = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+var hasAVX = cpu.X86.HasAVX2 && cpu.X86.HasFMA && hasF16C()
+
+// hasF16C asks for VCVTPH2PS and VCVTPS2PH, which the package cpu does not know.
+func hasF16C() bool
+
+//go:noescape
+func avxTiles(d, a, b *vreg, q *tileQuad, n int, s *tileShape)
+
+//go:noescape
+func avxQuads(d *[4]vreg, a, b *vreg, n int)
+
+//go:noescape
+func avxWidenF16(even, odd, v *vreg)
+
+//go:noescape
+func avxNarrowF16(d, even, odd *vreg)
+
+//go:noescape
+func avxLook(d, v, next *lanes, shift, mask uint32, tab *lookup)
+
+//go:noescape
+func avxF64Tile(d *[256]float64, a, b *[64]float64)
 
 //go:noescape
 func avxAddC(d, a, b *lanes, ci uint32) uint32

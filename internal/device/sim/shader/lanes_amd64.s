@@ -1,3 +1,5 @@
+//go:build !purego
+
 #include "textflag.h"
 
 // Lane loops for AVX2: 32 lanes of 32 bits are four registers. Each routine reads a register's lanes before it

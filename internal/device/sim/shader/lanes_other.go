@@ -1,4 +1,4 @@
-//go:build !amd64
+//go:build !amd64 || purego
 
 package shader
 
@@ -12,4 +12,9 @@ func avxSubC(d, a, b *lanes, ci uint32) uint32 { return 0 }
 
 func useAVX() {}
 
-func avxFmaF32(d, a, b, c *lanes) {}
+func avxTiles(d, a, b *vreg, q *tileQuad, n int, s *tileShape)   {}
+func avxQuads(d *[4]vreg, a, b *vreg, n int)                     {}
+func avxWidenF16(even, odd, v *vreg)                             {}
+func avxNarrowF16(d, even, odd *vreg)                            {}
+func avxLook(d, v, next *lanes, shift, mask uint32, tab *lookup) {}
+func avxF64Tile(d *[256]float64, a, b *[64]float64)              {}

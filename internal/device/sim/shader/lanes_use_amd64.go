@@ -1,3 +1,5 @@
+//go:build !purego
+
 package shader
 
 // useAVX puts the assembly in the place of the plain loops.

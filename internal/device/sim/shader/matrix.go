@@ -29,17 +29,9 @@ type matrix struct {
 	scaleB     opnd
 	selA, selB int // byte of the scale registers
 	sat        bool
-	w          int // lanes
-	at         []place
-	segs       [][]segment16 // of each register: lanes that need the same row of A
-	sameB      bool          // all registers need the same columns of B
+	w          int    // lanes
+	tiles      *tiles // nil: see runMatrixBlocks
 }
-
-// segment16 is a run of lanes, usually 16 or more.
-type segment16 struct{ from, to, block, row uint8 }
-
-// place is where an element of C and D is: register and lane number the slice, see [matrix.place].
-type place struct{ block, row, col uint8 }
 
 // Layouts.
 const (
@@ -191,9 +183,7 @@ func (c *compiler) matrix(name string) {
 	if m.layout == layoutWMMA3 && m.sparse {
 		c.u.run = nil
 	}
-	if m.out.bits <= 32 {
-		m.fillPlaces(m.registers(&c.x.dst))
-	}
+	c.tile(m)
 }
 
 // registers is the number of registers of C and D, counted twice where each holds two results.

@@ -55,139 +55,22 @@ func (w *wave) operands(u *uop, m *matrix) []mats {
 	return ops
 }
 
-// runMatrixF32 forms float32 sums of exact products, a register of results at a time: for each k one multiply and
-// add of all lanes.
-func (w *wave) runMatrixF32(u *uop, m *matrix) {
-	x := &u.x.dst
-	ops := w.operands(u, m)
-	per := 1
-	if m.out.bits == 16 && m.layout == layoutWMMA4 {
-		per = 2
-	}
-	regs := m.registers(x)
-	words := regs / per
-	half := x.opSel>>2&1 != 0
-	cneg, cabs := u.x.src[2].neg, u.x.src[2].negHi && m.layout != layoutMFMA
-	// Results wait in out until all of C is read: the registers may overlap.
-	if len(w.results) < words {
-		w.results = make([]vreg, 32)
-	}
-	out := w.results[:words]
-	var a, acc vreg
-	if len(w.columns) < m.k {
-		w.columns = make([]vreg, max(m.k, 16))
-	}
-	b := w.columns[:m.k]
-	for r := range regs {
-		at := m.at[r*m.w : (r+1)*m.w]
-		for l := range at {
-			var v uint32
-			switch {
-			case u.c.kind == fromK:
-				v = uint32(u.x.kv[2])
-			case per == 2:
-				v = w.v[int(u.c.reg)+r/2][l] >> (16 * (r & 1)) & 0xffff
-			case m.out.bits == 16:
-				v = w.v[int(u.c.reg)+r][l] >> (16 * b2u(half)) & 0xffff
-			default:
-				v = w.v[int(u.c.reg)+r][l]
-			}
-			f := float32(m.out.float(uint64(v)))
-			if cabs && f < 0 {
-				f = -f
-			}
-			if cneg {
-				f = -f
-			}
-			acc[l] = u32(f)
-		}
-		if r == 0 || !m.sameB {
-			for l, p := range at {
-				col := ops[p.block].b[int(p.col)*m.k:][:m.k]
-				for k := range col {
-					b[k][l&63] = u32(float32(col[k]))
-				}
-			}
-		}
-		for k := range m.k {
-			for _, s := range m.segs[r] {
-				av := u32(float32(ops[s.block].a[int(s.row)*m.k+k]))
-				for l := range a[s.from:s.to] {
-					a[int(s.from)+l&63] = av
-				}
-			}
-			kFma(lo(&acc), lo(&a), lo(&b[k]))
-			if m.w == 64 {
-				kFma(hi(&acc), hi(&a), hi(&b[k]))
-			}
-		}
-		switch {
-		case m.out.kind == elemF32:
-			out[r] = acc
-			continue
-		case per == 2 && r&1 == 0:
-			out[r/2] = vreg{}
-		}
-		for l := range m.w {
-			h := f2h(f32(acc[l]))
-			if m.out.kind == elemBF16 {
-				h = f2bf(f32(acc[l]))
-			}
-			switch old := w.v[int(u.d)+r/per][l]; {
-			case per == 2:
-				out[r/2][l] |= h << (16 * (r & 1))
-			case half:
-				out[r][l] = old&0xffff | h<<16
-			default:
-				out[r][l] = old&0xffff0000 | h
-			}
-		}
-	}
-	for r := range out {
-		w.put(&w.v[int(u.d)+r], &out[r], w.full)
-	}
-}
-
-// kFma adds the products of a and b to d.
-func kFma(d, a, b *lanes) {
-	if hasAVX {
-		avxFmaF32(d, a, b, d)
-		return
-	}
-	kFmaF32(d, a, b, d)
-}
-
-func (m *matrix) fillPlaces(regs int) {
-	at := make([]place, 0, regs*m.w)
-	for r := range regs {
-		for l := range m.w {
-			b, row, col := m.place(l, r)
-			at = append(at, place{uint8(b), uint8(row), uint8(col)})
-		}
-	}
-	m.at = at
-	m.sameB = true
-	m.segs = make([][]segment16, regs)
-	for r := range regs {
-		row := at[r*m.w : (r+1)*m.w]
-		for l, p := range row {
-			if q := at[l]; p.block != q.block || p.col != q.col {
-				m.sameB = false
-			}
-			if n := len(m.segs[r]); n > 0 && m.segs[r][n-1].block == p.block && m.segs[r][n-1].row == p.row {
-				m.segs[r][n-1].to = uint8(l + 1)
-				continue
-			}
-			m.segs[r] = append(m.segs[r], segment16{uint8(l), uint8(l + 1), p.block, p.row})
-		}
-	}
-}
-
 // mats are the operands of one block, row-major: a is m*k, b is n*k.
 type mats struct{ a, b []float64 }
 
 func runMatrix(w *wave, u *uop) {
 	m := u.x.mat
+	switch {
+	case m.tiles != nil && w.runMatrixTiles(u, m):
+	case m.out.kind == elemF64 && m.m == 16:
+		w.runMatrixF64(u, m)
+	default:
+		w.runMatrixAny(u, m)
+	}
+}
+
+// runMatrixAny takes every matrix instruction, element by element. It is what the faster forms are tested against.
+func (w *wave) runMatrixAny(u *uop, m *matrix) {
 	if m.out.kind == elemInt || m.a.kind == elemInt {
 		w.runMatrixBlocks(u, m, func(acc float64, a, b []float64) float64 {
 			s := int64(acc)
@@ -208,10 +91,6 @@ func runMatrix(w *wave, u *uop) {
 			}
 			return acc
 		})
-		return
-	}
-	if !m.scaled && !m.sparse {
-		w.runMatrixF32(u, m)
 		return
 	}
 	w.runMatrixBlocks(u, m, func(acc float64, a, b []float64) float64 {
@@ -243,10 +122,10 @@ func (w *wave) runMatrixBlocks(u *uop, m *matrix, dot func(acc float64, a, b []f
 	cv := w.v[u.c.reg:]
 	if m.sparse {
 		cv = w.v[u.d:]
-	} else if u.c.kind == fromK {
-		konst = m.out.float(u.x.kv[2])
+	} else if u.c.kind != fromV {
+		konst = m.out.float(w.matrixConst(u))
 		if m.out.kind == elemInt {
-			konst = float64(int32(u.x.kv[2]))
+			konst = float64(int32(w.matrixConst(u)))
 		}
 	}
 	half := x.opSel>>2&1 != 0 // RDNA3: 16-bit results in the high halves
@@ -261,7 +140,7 @@ func (w *wave) runMatrixBlocks(u *uop, m *matrix, dot func(acc float64, a, b []f
 			block, row, col := m.place(l, r)
 			var c float64
 			switch {
-			case u.c.kind == fromK && !m.sparse:
+			case u.c.kind != fromV && !m.sparse:
 				c = konst
 			case m.out.bits == 64:
 				c = f64(bitsAt(cv, l, uint(r)*64, 64))
@@ -337,16 +216,39 @@ func (m *matrix) place(l, r int) (block, row, col int) {
 	return l / 4, r, l % 4
 }
 
+// matrixSource is the registers of A or B. Only VGPRs are of use there; a scalar, which encodings allow, has its value in
+// every lane.
+func (w *wave) matrixSource(o *opnd, buf *tileBuffers) []vreg {
+	if o.kind == fromV {
+		return w.v[o.reg:]
+	}
+	clear(buf.scalar[:])
+	switch o.kind {
+	case fromK:
+		buf.scalar[0] = *o.k
+	case fromS:
+		x := w.sget64(o.reg)
+		fill(&buf.scalar[0], uint32(x))
+		fill(&buf.scalar[1], uint32(x>>32))
+	}
+	return buf.scalar[:]
+}
+
+// matrixConst is C where it is no matrix.
+func (w *wave) matrixConst(u *uop) uint64 {
+	if u.c.kind == fromS {
+		return w.sget64(u.c.reg)
+	}
+	return u.x.kv[2]
+}
+
 // gather fills A (or B) of all blocks.
 func (w *wave) gather(u *uop, m *matrix, ops []mats, isA bool) {
 	o, e, per, dim, src := &u.a, &m.a, m.ea, m.m, 0
 	if !isA {
 		o, e, per, dim, src = &u.b, &m.b, m.eb, m.n, 1
 	}
-	if o.kind != fromV {
-		return // constants are not allowed here
-	}
-	v := w.v[o.reg:]
+	v := w.matrixSource(o, w.mem.tileBuffers())
 	sm := &u.x.src[src]
 	sparse := isA && m.sparse
 	for l := range m.w {
@@ -418,10 +320,8 @@ func (w *wave) gather(u *uop, m *matrix, ops []mats, isA bool) {
 		}
 	}
 	if isA && m.cbsz != 0 && m.blocks > 1 && !m.sparse {
-		// Groups of 2^cbsz blocks use the A of one of them.
-		size := 1 << m.cbsz
 		for b := range ops {
-			if from := b&^(size-1) + m.abid%size; from < len(ops) && from != b {
+			if from := m.blockOfA(b); from != b {
 				copy(ops[b].a, ops[from].a)
 			}
 		}
@@ -430,17 +330,21 @@ func (w *wave) gather(u *uop, m *matrix, ops []mats, isA bool) {
 
 // sparseIndex are the positions of a lane's elements, two bits each.
 func (w *wave) sparseIndex(u *uop, m *matrix, l, n int) uint32 {
-	v := w.v[u.c.reg][l]
+	return w.v[u.c.reg][l] >> m.sparseShift(u, n)
+}
+
+// sparseShift is where they begin in the register.
+func (m *matrix) sparseShift(u *uop, n int) int {
 	if m.layout == layoutMFMA {
 		if m.cbsz != 0 {
-			return v
+			return 0
 		}
-		return v >> (2 * n * (m.abid % max(16/n, 1)))
+		return 2 * n * (m.abid % max(16/n, 1))
 	}
 	if 2*n <= 16 { // op_sel chooses the part that holds this instruction's indices
-		return v >> (2 * n * int(u.x.dst.opSel&1|u.x.dst.opSel>>1&1<<1) % 32)
+		return 2 * n * int(u.x.dst.opSel&1|u.x.dst.opSel>>1&1<<1) % 32
 	}
-	return v
+	return 0
 }
 
 // e8m0 is a scale: a power of two, 255 is NaN.

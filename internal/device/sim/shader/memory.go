@@ -13,6 +13,7 @@ type window struct {
 	seg [8]segment // most recent first
 
 	patterns ldsPatterns
+	tiles    *tileBuffers // of matrix instructions, when there were any
 }
 
 type segment struct {

@@ -22,6 +22,7 @@ type Program struct {
 	maxV    int  // VGPRs in use, AGPRs in maxA
 	maxA    int
 	konsts  map[uint32]*vreg
+	lookups map[elem]*lookup
 }
 
 type programState struct {

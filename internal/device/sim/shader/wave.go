@@ -59,8 +59,6 @@ type wave struct {
 	scratch      []byte
 	matrix       []float64 // operands of matrix instructions, see operands
 	blocks       []mats
-	results      []vreg
-	columns      []vreg
 	scratchBytes uint32
 	gprIdx       bool // CDNA: VGPR numbers are relative to M0
 	waitBarrier  int  // RDNA4: the barrier that s_barrier_wait waits for
