@@ -101,7 +101,7 @@ const maxOutstanding = 256
 
 // step takes one instruction in: it joins the queues of its counters, or waits for them. A counter counts down in order of issue, so
 // the youngest instruction that a wait takes off is the one it waited for.
-func (q *queues) step(p *Profile, site int32, x window) {
+func (q *queues) step(p *Profile, site int32, x Window) {
 	s := &p.Insts[site]
 	q.n++
 	for c := range numCounters {
@@ -111,7 +111,7 @@ func (q *queues) step(p *Profile, site int32, x window) {
 		if len(q.q[c]) >= maxOutstanding {
 			q.q[c] = q.q[c][1:]
 		}
-		q.q[c] = append(q.q[c], outstanding{site, x.issue, q.n})
+		q.q[c] = append(q.q[c], outstanding{site, x.Issue, q.n})
 	}
 	if s.Class != isa.Wait {
 		return
@@ -128,8 +128,8 @@ func (q *queues) step(p *Profile, site int32, x window) {
 			l := &p.Insts[o.site]
 			l.Loads++
 			l.Between += q.n - o.n - 1
-			l.LatencySum += x.end - o.issued
-			l.LatencyMax = max(l.LatencyMax, x.end-o.issued)
+			l.LatencySum += x.End - o.issued
+			l.LatencyMax = max(l.LatencyMax, x.End-o.issued)
 			s.Drained++
 			if waitedFor < 0 || o.issued >= youngest {
 				waitedFor, youngest = o.site, o.issued
@@ -140,6 +140,6 @@ func (q *queues) step(p *Profile, site int32, x window) {
 		if s.WaitedFor == nil {
 			s.WaitedFor = map[int32]int64{}
 		}
-		s.WaitedFor[waitedFor] += x.end - x.begin
+		s.WaitedFor[waitedFor] += x.End - x.Begin
 	}
 }

@@ -389,7 +389,7 @@ func incomplete(h *Hot, r *Rule) []Advice {
 }
 
 // occupancy is how many waves shared a traced SIMD on average while any ran there.
-func (h *Hot) occupancy() float64 { return h.Profile.Occupancy }
+func (h *Hot) occupancy() float64 { return h.Profile.Occupancy() }
 
 func adviceTable(list []Advice) Table {
 	t := Table{Title: "advice ('rigprof hotspots --explain RULE' tells more)", Columns: []Column{Text("rule"), Text("where"), Text("evidence")}}

@@ -19,7 +19,7 @@ import (
 type Hot struct {
 	Device  DeviceDoc
 	Quality Quality
-	Waves   []analysis.Wave // with instructions
+	Waves   []TracedWave // those whose instructions were traced, stream by stream in the order they end
 	All     []RanWave       // every wave of the streams, for occupancy
 	Markers []MarkerSpan    // of every wave
 	Profile *analysis.Profile
@@ -29,9 +29,20 @@ type Hot struct {
 
 	family gpu.Family
 	arch   isa.Arch
+	parts  []hotPart
 	places map[analysis.Where]*Place
 	funcs  map[int][]AsmFunc
 }
+
+// TracedWave is a wave and what it cost.
+type TracedWave struct {
+	analysis.Wave
+	Cost  analysis.Cost
+	First analysis.Where // of its first instruction with an address; else Object is -1
+}
+
+// hotPart gives the waves of one stream to a run and tells how many of them the stream has in part. It can be asked again.
+type hotPart func(run *analysis.Run) (cut int)
 
 // RanWave is a wave of any unit.
 type RanWave struct {
@@ -96,13 +107,9 @@ func (h *Hot) Place(w analysis.Where) *Place {
 }
 
 // kernelOf names the kernel that a wave ran: the dispatch's, or, where a file is all there is, that of its first instruction.
-func (h *Hot) kernelOf(w *analysis.Wave) string {
-	if h.Files {
-		for i := range w.Insts {
-			if where := h.Profile.Insts[w.Insts[i].Site].Where; where.Object >= 0 {
-				return h.Place(where).Kernel
-			}
-		}
+func (h *Hot) kernelOf(w *TracedWave) string {
+	if h.Files && w.First.Object >= 0 {
+		return h.Place(w.First).Kernel
 	}
 	if w.Dispatch < 0 || w.Dispatch >= len(h.Kernels) {
 		return ""
@@ -322,13 +329,70 @@ func className(c isa.Class) string {
 	return "unknown"
 }
 
-// newHot analyses waves.
-func newHot(device DeviceDoc, f gpu.Family, target string, waves []analysis.Wave, sites []analysis.Site, objects []*codeobj.Object, kernels []string, q Quality) *Hot {
-	h := &Hot{Device: device, Quality: q, Waves: waves, Objects: objects, Kernels: kernels, family: f}
+// newHot sums up the waves of streams.
+func newHot(device DeviceDoc, f gpu.Family, target string, parts []hotPart, objects []*codeobj.Object, kernels []string, q Quality) *Hot {
+	h := &Hot{Device: device, Quality: q, Objects: objects, Kernels: kernels, family: f}
 	h.arch, _ = isa.ArchOf(target)
-	h.Profile = analysis.Run(waves, sites)
+	profiles := make([]*analysis.Profile, len(parts))
+	waves := make([][]TracedWave, len(parts))
+	cut := make([]int, len(parts))
+	parallel(len(parts), func(i int) {
+		run := analysis.NewRun()
+		run.Done = func(l *analysis.Life) {
+			for l.N >= len(waves[i]) {
+				waves[i] = append(waves[i], TracedWave{})
+			}
+			w := TracedWave{l.Wave, l.Cost, analysis.Where{Object: -1}}
+			if l.First >= 0 {
+				w.First = run.SiteAt(l.First).Where
+			}
+			waves[i][l.N] = w
+		}
+		cut[i] = parts[i](run)
+		profiles[i] = run.Close()
+	})
+	outside := 0
+	var some []*analysis.Profile
+	for i, p := range profiles {
+		if len(p.Insts) == 0 { // the engine traces no instructions: its waves say nothing
+			continue
+		}
+		some = append(some, p)
+		h.parts = append(h.parts, parts[i])
+		h.Waves = append(h.Waves, waves[i]...)
+		outside += cut[i]
+	}
+	h.Profile = analysis.Join(some)
+	if outside > 0 {
+		h.Quality.Note(capture.Info, "", "%s began before the trace or ended after it: their cycles are those inside it", Plural(int64(outside), "wave"))
+	}
+	unknown := int64(0)
+	for i := range h.Profile.Insts {
+		if c := &h.Profile.Insts[i]; c.Object < 0 {
+			unknown += c.Hits
+		}
+	}
+	if unknown > 0 && len(objects) > 0 {
+		h.Quality.Note(capture.Warning, "is the code object the one that ran, at the base where it was loaded?", "%s in no code object", Plural(unknown, "instruction"))
+	}
 	if h.Profile.Total.Hits == 0 && !slices.ContainsFunc(h.Quality.Notes, func(n capture.Note) bool { return strings.HasPrefix(n.Text, noWaveThere) }) {
 		h.Quality.Note(capture.Warning, "a kernel of s_endpgm alone shows none; else trace them: --detail-engines, --unit, --simd", "no instruction was traced")
 	}
 	return h
+}
+
+// windows goes through the streams once more and gives visit every window of every traced wave, part by part, those of a wave in order.
+func (h *Hot) windows(visit func(part int, l *analysis.Life, where analysis.Where, w analysis.Window)) {
+	for i, part := range h.parts {
+		run := analysis.NewRun()
+		run.Visit = func(l *analysis.Life, site int32, w analysis.Window) {
+			where := analysis.Where{Object: -1}
+			if site >= 0 {
+				where = run.SiteAt(site).Where
+			}
+			visit(i, l, where, w)
+		}
+		part(run)
+		run.Close()
+	}
 }

@@ -26,6 +26,27 @@ import (
 	"github.com/rigprof/rigprof/internal/sharedtest"
 )
 
+// wholeWave is a wave with all its records.
+type wholeWave struct {
+	analysis.Wave
+	Insts []analysis.Inst
+}
+
+// partOf gives waves as a stream does.
+func partOf(waves []wholeWave, sites []analysis.Site) []hotPart {
+	return []hotPart{func(run *analysis.Run) int {
+		for _, s := range sites {
+			run.AddSite(s)
+		}
+		for _, w := range waves {
+			l := run.Begin(w.Wave)
+			run.Add(l, w.Insts)
+			run.End(l, w.Stop)
+		}
+		return 0
+	}}
+}
+
 // hotOfTest is two waves that ran vadd's first instructions; the second also one that no code object holds.
 func hotOfTest(t testing.TB) *Hot {
 	t.Helper()
@@ -48,9 +69,9 @@ func hotOfTest(t testing.TB) *Hot {
 		pc += uint64(in.Size)
 	}
 	sites = append(sites, analysis.Site{Where: unplaced(6), Class: isa.VALU})
-	var waves []analysis.Wave
+	var waves []wholeWave
 	for slot := range 2 {
-		w := analysis.Wave{Engine: 1, Slot: slot, Start: 100 + int64(slot), Stop: 2000}
+		w := wholeWave{Wave: analysis.Wave{Engine: 1, Slot: slot, Start: 100 + int64(slot), Stop: 2000}}
 		at := w.Start + 50
 		for i := range sites {
 			if slot == 0 && i == len(sites)-1 {
@@ -67,7 +88,7 @@ func hotOfTest(t testing.TB) *Hot {
 	}
 	q := newQuality()
 	q.Note(capture.Info, "", "</script><b>&")
-	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100", Simulated: true}, gpu.GFX11, "gfx1100", waves, sites, []*codeobj.Object{o}, []string{hostile}, q)
+	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100", Simulated: true}, gpu.GFX11, "gfx1100", partOf(waves, sites), []*codeobj.Object{o}, []string{hostile}, q)
 	for _, w := range waves {
 		h.All = append(h.All, RanWave{0, EngineWave{w.Engine, Wave{CU: w.CU, SIMD: w.SIMD, Slot: w.Slot, Start: w.Start, Stop: w.Stop}}})
 	}
@@ -177,8 +198,8 @@ func TestHotspots(t *testing.T) {
 func TestStoreDrain(t *testing.T) {
 	end := analysis.Site{Where: analysis.Where{PC: 0x19b8}, Class: isa.End}
 	h := hotOfTest(t)
-	waves := []analysis.Wave{{Stop: 3000, Insts: []analysis.Inst{{Time: 0, Dur: 500}, {Time: 500, Stall: 2500, Dur: 2500, Site: 1}}}}
-	h = newHot(h.Device, h.family, "gfx1100", waves, []analysis.Site{{Where: analysis.Where{PC: 0x1900}}, end}, h.Objects, nil, newQuality())
+	waves := []wholeWave{{analysis.Wave{Stop: 3000}, []analysis.Inst{{Time: 0, Dur: 500}, {Time: 500, Stall: 2500, Dur: 2500, Site: 1}}}}
+	h = newHot(h.Device, h.family, "gfx1100", partOf(waves, []analysis.Site{{Where: analysis.Where{PC: 0x1900}}, end}), h.Objects, nil, newQuality())
 	found := false
 	for _, a := range h.Advise() {
 		found = found || a.Rule == "store-drain" && a.Cycles == 2500 && a.Insn == "s_endpgm"
@@ -377,7 +398,7 @@ func TestHotNames(t *testing.T) {
 // TestHotEmpty checks that a trace without instructions says so first, and only once why.
 func TestHotEmpty(t *testing.T) {
 	q := newQuality()
-	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100"}, gpu.GFX11, "gfx1100", nil, nil, nil, nil, q)
+	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100"}, gpu.GFX11, "gfx1100", nil, nil, nil, q)
 	for _, v := range []interface{ Tables(int) []Table }{h.Hotspots("insn", "cycles"), h.WaveList()} {
 		if first := v.Tables(0)[0]; first.Title != "" || len(first.Notes) != 1 || !strings.HasPrefix(first.Notes[0], "no ") {
 			t.Errorf("%T begins with %+v", v, first)
@@ -387,7 +408,7 @@ func TestHotEmpty(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 	q.Note(capture.Warning, "", "%s (engine 0)", noWaveThere)
-	if h = newHot(DeviceDoc{}, gpu.GFX11, "gfx1100", nil, nil, nil, nil, q); len(h.Quality.Notes) != 1 {
+	if h = newHot(DeviceDoc{}, gpu.GFX11, "gfx1100", nil, nil, nil, q); len(h.Quality.Notes) != 1 {
 		t.Errorf("%+v", h.Quality.Notes)
 	}
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/rigprof/rigprof/internal/analysis"
 	"github.com/rigprof/rigprof/internal/capture"
@@ -26,14 +27,6 @@ type hotStream struct {
 	header           sqtt.Header
 	cu               int
 	bytes            []byte
-}
-
-// walked is what one stream gave. Sites are its own until merged.
-type walked struct {
-	waves  []analysis.Wave
-	sites  []analysis.Site
-	result *sqtt.Result
-	cut    int // waves that begin or end outside the trace
 }
 
 // HotCapture loads the instruction traces of a capture.
@@ -164,136 +157,122 @@ func load(o *codeobj.Object, base uint64) loadedCode {
 
 func makeHot(device DeviceDoc, f gpu.Family, target string, streams []hotStream, code []loadedCode, kernels []string, q Quality) *Hot {
 	arch, _ := isa.ArchOf(target)
-	parts := make([]walked, len(streams))
-	parallel(len(streams), func(i int) { parts[i] = walkStream(&streams[i], arch, code) })
-	var waves []analysis.Wave
-	var sites []analysis.Site
-	index := map[analysis.Where]int32{}
-	cut, unknown := 0, int64(0)
-	for i := range parts {
-		p := &parts[i]
-		remap := make([]int32, len(p.sites))
-		for k, s := range p.sites {
-			n, ok := index[s.Where]
-			if !ok {
-				n = int32(len(sites))
-				index[s.Where] = n
-				sites = append(sites, s)
-			}
-			remap[k] = n
-		}
-		for k := range p.waves {
-			insts := p.waves[k].Insts
-			for j := range insts {
-				insts[j].Site = remap[insts[j].Site]
-				if sites[insts[j].Site].Object < 0 {
-					unknown++
-				}
-			}
-		}
-		waves = append(waves, p.waves...)
-		cut += p.cut
+	parts := make([]hotPart, len(streams))
+	for i := range streams {
+		s := &streams[i]
+		parts[i] = func(run *analysis.Run) int { return walkStream(s, arch, code, run) }
 	}
 	objects := make([]*codeobj.Object, len(code))
 	for i := range code {
 		objects[i] = code[i].object
 	}
-	if cut > 0 {
-		q.Note(capture.Info, "", "%s began before the trace or ended after it: their cycles are those inside it", Plural(int64(cut), "wave"))
-	}
-	if unknown > 0 && len(code) > 0 {
-		q.Note(capture.Warning, "is the code object the one that ran, at the base where it was loaded?", "%s in no code object", Plural(unknown, "instruction"))
-	}
-	return newHot(device, f, target, waves, sites, objects, kernels, q)
+	return newHot(device, f, target, parts, objects, kernels, q)
 }
 
 // unplaced stands for an instruction whose address is not known: its category takes the address's place.
 func unplaced(c sqtt.Category) analysis.Where { return analysis.Where{Object: -1, PC: uint64(c)} }
 
-// walkStream walks one stream's waves.
-func walkStream(s *hotStream, arch isa.Arch, code []loadedCode) walked {
-	var w walked
-	prog := programOf(arch, code)
-	byPC := map[uint64]int32{}
-	byCategory := map[sqtt.Category]int32{}
-	site := func(in *sqtt.Inst) int32 {
-		if in.PC != 0 {
-			n, ok := byPC[in.PC]
-			if !ok {
-				n = int32(len(w.sites))
-				if st, found := siteAt(in, prog, code); found {
-					byPC[in.PC] = n
-					w.sites = append(w.sites, st)
-					return n
-				}
-			} else {
+// siteTable finds a run's sites by address or, where there is none, by category.
+type siteTable struct {
+	run        *analysis.Run
+	prog       *sqtt.Program
+	code       []loadedCode
+	pages      map[uint64]*sitePage
+	last       *sitePage
+	lastPage   uint64
+	byCategory [256]int32 // and 1
+}
+
+const sitePageShift = 11
+
+// sitePage is the sites of 2 KiB of code by their first dword, and 1.
+type sitePage [1 << (sitePageShift - 2)]int32
+
+func (t *siteTable) of(in *sqtt.Inst) int32 {
+	if in.PC != 0 {
+		if n := in.PC >> sitePageShift; t.last == nil || n != t.lastPage {
+			t.last = t.pages[n]
+			if t.last == nil {
+				t.last = new(sitePage)
+				t.pages[n] = t.last
+			}
+			t.lastPage = n
+		}
+		at := &t.last[in.PC>>2%uint64(len(t.last))]
+		if *at > 0 {
+			return *at - 1
+		}
+		if *at == 0 {
+			*at = -1
+			if s, found := siteAt(in, t.prog, t.code); found {
+				n := t.run.AddSite(s)
+				*at = n + 1
 				return n
 			}
 		}
-		n, ok := byCategory[in.Category]
-		if !ok {
-			n = int32(len(w.sites))
-			byCategory[in.Category] = n
-			w.sites = append(w.sites, analysis.Site{Where: unplaced(in.Category), Class: classOf(in.Category)})
-		}
-		return n
 	}
-	open := map[[3]uint8]*analysis.Wave{} // given in part
-	w.result = sqtt.Walk(s.family, sqtt.WalkOptions{Header: s.header, CU: s.cu}, s.bytes, prog, func(p *sqtt.WaveInsts) {
-		key := [3]uint8{p.Wave.CU, p.Wave.SIMD, p.Wave.Slot}
-		a := open[key]
-		if a == nil || p.First == 0 {
-			a = &analysis.Wave{Dispatch: s.dispatch, Engine: s.engine}
-			open[key] = a
-		}
-		if a.Insts == nil {
-			a.Insts = make([]analysis.Inst, 0, len(p.Insts))
-		}
-		for i := range p.Insts {
-			in := &p.Insts[i]
-			rec := analysis.Inst{Time: int64(in.Time), Stall: clamp32(in.Stall), Dur: clamp32(in.Dur), Site: site(in)}
-			if w.sites[rec.Site].Class == isa.End {
-				rec.Stall = rec.Dur // the wave waits for its stores; nothing issues
-			}
-			if n := len(a.Insts); n > 0 && w.sites[a.Insts[n-1].Site].Class == isa.Barrier {
-				atBarrier(&a.Insts[n-1], rec.Time)
-			}
-			a.Insts = append(a.Insts, rec)
-		}
-		if !p.Last {
-			return
-		}
-		delete(open, key)
-		a.CU, a.SIMD, a.Slot = int(p.Wave.CU), int(p.Wave.SIMD), int(p.Wave.Slot)
-		a.Start, a.Stop = int64(p.Wave.Start), int64(p.Wave.Stop)
-		if a.Start < 0 || a.Stop < 0 {
-			if len(a.Insts) == 0 {
-				return
-			}
-			w.cut++
-			if a.Start < 0 {
-				a.Start = a.Insts[0].Time
-			}
-			if last := &a.Insts[len(a.Insts)-1]; a.Stop < 0 {
-				a.Stop = max(a.Start, last.Time+int64(last.Dur))
-			}
-		}
-		w.waves = append(w.waves, *a)
-	})
-	if len(w.sites) == 0 { // the engine traces no instructions: its waves say nothing
-		return walked{result: w.result}
+	at := &t.byCategory[in.Category]
+	if *at == 0 {
+		*at = t.run.AddSite(analysis.Site{Where: unplaced(in.Category), Class: classOf(in.Category)}) + 1
 	}
-	return w
+	return *at - 1
 }
 
-// atBarrier lets a barrier last until the wave's next instruction stands ready: a barrier's token tells when the wave arrived, and it leaves with
-// the last wave of its workgroup.
-func atBarrier(barrier *analysis.Inst, next int64) {
-	if gap := next - barrier.Time - int64(barrier.Dur); gap > 0 {
-		gap = min(gap, int64(1<<31-1-barrier.Dur))
-		barrier.Stall += int32(gap)
-		barrier.Dur += int32(gap)
+// walkPiece is how much of a stream is walked between two times at which what is certain is summed up.
+const walkPiece = 256 << 10
+
+// walkStream gives one stream's waves to a run. It tells how many begin or end outside the stream.
+func walkStream(s *hotStream, arch isa.Arch, code []loadedCode, run *analysis.Run) (cut int) {
+	prog := programOf(arch, code)
+	sites := siteTable{run: run, prog: prog, code: code, pages: map[uint64]*sitePage{}}
+	open := map[[3]uint8]*analysis.Life{}
+	var recs []analysis.Inst
+	var w sqtt.Walker
+	w.Reset(s.family, sqtt.WalkOptions{Header: s.header, CU: s.cu}, prog, func(p *sqtt.WaveInsts) {
+		key := [3]uint8{p.Wave.CU, p.Wave.SIMD, p.Wave.Slot}
+		l := open[key]
+		if l == nil {
+			l = run.Begin(analysis.Wave{
+				Dispatch: s.dispatch, Engine: s.engine, CU: int(p.Wave.CU), SIMD: int(p.Wave.SIMD), Slot: int(p.Wave.Slot), Start: int64(p.Wave.Start),
+			})
+			open[key] = l
+		}
+		recs = recs[:0]
+		for i := range p.Insts {
+			in := &p.Insts[i]
+			recs = append(recs, analysis.Inst{Time: int64(in.Time), Stall: clamp32(in.Stall), Dur: clamp32(in.Dur), Site: sites.of(in)})
+		}
+		run.Add(l, recs)
+		if p.Last {
+			delete(open, key)
+			if p.Wave.Start < 0 || p.Wave.Stop < 0 && run.Ran(l) {
+				cut++
+			}
+			run.End(l, int64(p.Wave.Stop))
+			return
+		}
+		ready, issue := int64(math.MaxInt64), int64(math.MaxInt64)
+		for i := range p.Open {
+			in := &p.Open[i]
+			ready = min(ready, int64(in.Time))
+			if in.PC == 0 || run.Busy(sites.of(in)) {
+				issue = min(issue, int64(in.Time)+int64(in.Stall))
+			}
+		}
+		l.Open(ready, issue)
+	})
+	for b := s.bytes; len(b) > 0; {
+		n := min(len(b), walkPiece)
+		w.Feed(b[:n])
+		b = b[n:]
+		if len(b) > 0 {
+			w.Flush()
+			run.Advance(int64(w.Now()))
+			w.Result().Waves = w.Result().Waves[:0] // others decode them
+		}
 	}
+	w.Close()
+	return cut
 }
 
 func clamp32(n uint32) int32 { return int32(min(n, 1<<31-1)) }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/rigprof/rigprof/internal/analysis"
 	"github.com/rigprof/rigprof/internal/capture"
 )
 
@@ -151,20 +152,37 @@ func (h *Hot) packWaves(w io.Writer) error {
 		o := &h.All[i]
 		head(o.Dispatch, o.Engine, o.CU, o.SIMD, o.Slot, o.Start, o.Stop)
 	}
-	put(int64(len(h.Waves)))
-	for i := range h.Waves {
-		a := &h.Waves[i]
-		head(a.Dispatch, a.Engine, a.CU, a.SIMD, a.Slot, a.Start, a.Stop)
-		put(int64(len(a.Insts)))
-		end := a.Start
-		for k := range a.Insts {
-			in := &a.Insts[k]
-			put(int64(in.Site))
-			_, _ = bw.Write(b[:binary.PutVarint(b[:], in.Time-end)])
-			put(int64(in.Stall))
-			put(int64(in.Dur - in.Stall))
-			end = in.Time + int64(in.Dur)
+	sites := map[analysis.Where]int{}
+	for i := range h.Profile.Insts {
+		sites[h.Profile.Insts[i].Where] = i
+	}
+	type packed struct {
+		wave  analysis.Wave
+		n     int64
+		insts []byte
+	}
+	open := map[*analysis.Life]*packed{}
+	var all []*packed
+	h.windows(func(_ int, l *analysis.Life, where analysis.Where, x analysis.Window) {
+		p := open[l]
+		if p == nil || x.Begin == l.Start {
+			p = &packed{}
+			open[l] = p
+			all = append(all, p)
 		}
+		p.wave = l.Wave
+		p.n++
+		p.insts = binary.AppendUvarint(p.insts, uint64(sites[where]))
+		p.insts = binary.AppendVarint(p.insts, x.Ready-x.Begin)
+		p.insts = binary.AppendUvarint(p.insts, uint64(x.Issue-x.Ready))
+		p.insts = binary.AppendUvarint(p.insts, uint64(x.End-x.Issue))
+	})
+	put(int64(len(all)))
+	for _, a := range all {
+		w := &a.wave
+		head(w.Dispatch, w.Engine, w.CU, w.SIMD, w.Slot, w.Start, w.Stop)
+		put(a.n)
+		_, _ = bw.Write(a.insts)
 	}
 	return bw.Flush()
 }

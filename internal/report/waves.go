@@ -43,7 +43,7 @@ func (h *Hot) WaveList() *WaveList {
 	l := &WaveList{Schema: "rigprof/waves/1", Device: h.Device, Waves: []WaveCost{}, Markers: h.Markers, Quality: h.Quality, hot: h}
 	for i := range h.Waves {
 		w := &h.Waves[i]
-		c := h.Profile.Waves[i]
+		c := w.Cost
 		l.Waves = append(l.Waves, WaveCost{w.Dispatch, h.kernelOf(w), w.Engine, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, c.Cycles(), c})
 	}
 	slices.SortStableFunc(l.Waves, func(a, b WaveCost) int {
@@ -144,48 +144,71 @@ func together(waves []Wave) (most int, lives, busy int64) {
 	return most, lives, busy
 }
 
+// pictureOf is the picture of one dispatch and engine: what waves of each slot did in each piece of time.
+type pictureOf struct {
+	dispatch, engine int
+	from, to, per    int64
+	rows             map[slot][]int64 // three counts a column
+}
+
+// add counts cycles of a state.
+func (p *pictureOf) add(row []int64, state int, a, b int64) {
+	a, b = max(a, p.from), min(b, p.to)
+	for a < b {
+		col := (a - p.from) / p.per
+		end := min(b, p.from+(col+1)*p.per)
+		row[3*col+int64(state)] += end - a
+		a = end
+	}
+}
+
+// The states of a wave, in the order of a window's parts.
+const (
+	stateIdle = iota
+	stateStall
+	stateIssue
+)
+
 // picture draws, for each dispatch and engine with instructions, a row per slot: what the wave there did most in each piece of time.
 func (l *WaveList) picture() []Table {
 	type key struct{ dispatch, engine int }
-	groups := map[key][]int{}
-	var order []key
+	groups := map[key]*pictureOf{}
+	var order []*pictureOf
 	for i := range l.hot.Waves {
-		k := key{l.hot.Waves[i].Dispatch, l.hot.Waves[i].Engine}
-		if groups[k] == nil {
-			order = append(order, k)
+		w := &l.hot.Waves[i]
+		k := key{w.Dispatch, w.Engine}
+		g := groups[k]
+		if g == nil {
+			g = &pictureOf{dispatch: w.Dispatch, engine: w.Engine, from: w.Start, to: w.Stop, rows: map[slot][]int64{}}
+			groups[k] = g
+			order = append(order, g)
 		}
-		groups[k] = append(groups[k], i)
+		g.from, g.to = min(g.from, w.Start), max(g.to, w.Stop)
 	}
+	for _, g := range order {
+		g.per = max(1, (g.to-g.from+int64(l.Width)-1)/int64(l.Width))
+	}
+	l.hot.windows(func(_ int, life *analysis.Life, _ analysis.Where, w analysis.Window) {
+		g := groups[key{life.Dispatch, life.Engine}]
+		s := slot{life.CU, life.SIMD, life.Slot}
+		row := g.rows[s]
+		if row == nil {
+			row = make([]int64, 3*l.Width)
+			g.rows[s] = row
+		}
+		g.add(row, stateIdle, w.Begin, w.Ready)
+		g.add(row, stateStall, w.Ready, w.Issue)
+		g.add(row, stateIssue, w.Issue, w.End)
+	})
 	var out []Table
 	for _, k := range order {
-		from, to := l.hot.Waves[groups[k][0]].Start, int64(0)
-		for _, i := range groups[k] {
-			from, to = min(from, l.hot.Waves[i].Start), max(to, l.hot.Waves[i].Stop)
-		}
+		from, to, per, rows := k.from, k.to, k.per, k.rows
 		if to <= from {
 			continue
 		}
-		per := (to - from + int64(l.Width) - 1) / int64(l.Width)
 		t := Table{
 			Title:   fmt.Sprintf("dispatch %d engine %d, cycles %d to %d, %d a column (# issue, s stall, . idle, blank: no wave)", k.dispatch, k.engine, from, to, per),
 			Columns: []Column{Text("slot"), Text("time")},
-		}
-		rows := map[slot][]int64{} // three counts a column
-		for _, i := range groups[k] {
-			w := &l.hot.Waves[i]
-			s := slot{w.CU, w.SIMD, w.Slot}
-			if rows[s] == nil {
-				rows[s] = make([]int64, 3*l.Width)
-			}
-			row := rows[s]
-			w.States(func(state analysis.State, a, b int64) {
-				for a < b {
-					col := (a - from) / per
-					end := min(b, from+(col+1)*per)
-					row[3*col+int64(state)] += end - a
-					a = end
-				}
-			})
 		}
 		var list []slot
 		for s := range rows {
@@ -201,9 +224,9 @@ func (l *WaveList) picture() []Table {
 				switch {
 				case n[0]+n[1]+n[2] == 0:
 					b.WriteByte(' ')
-				case n[analysis.Issue] >= n[analysis.Stall] && n[analysis.Issue] >= n[analysis.Idle]:
+				case n[stateIssue] >= n[stateStall] && n[stateIssue] >= n[stateIdle]:
 					b.WriteByte('#')
-				case n[analysis.Stall] >= n[analysis.Idle]:
+				case n[stateStall] >= n[stateIdle]:
 					b.WriteByte('s')
 				default:
 					b.WriteByte('.')
