@@ -25,7 +25,7 @@ type Verification uint8
 
 const (
 	verified   Verification = iota // rocprofiler's table of the target
-	assumed                        // a sister target's, which upstream leaves out
+	assumed                        // another's, as rocprofiler leaves out the target or the event
 	unverified                     // a sister target's, while the target renumbers some events
 )
 
@@ -78,7 +78,7 @@ type Counter struct {
 	Engines     int  // of a die; 1: not divided by engines
 	Arrays      int  // of an engine
 	WGPs        int  // of an array
-	Assumed     bool // the event number is a sister target's, as upstream lists none
+	Assumed     bool // the event number is a sister target's or another source's, as rocprofiler lists none
 	Unverified  bool // the event number is another target's and may be wrong here
 }
 
