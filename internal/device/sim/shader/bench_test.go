@@ -25,10 +25,15 @@ func BenchmarkKernels(b *testing.B) {
 		{"gfx1100", "mandelbrot", [3]uint32{}},
 		{"gfx1100", "softmax", [3]uint32{}},
 		{"gfx1100", "gemm_f16", [3]uint32{}},
+		{"gfx1100", "histogram", [3]uint32{}},
+		{"gfx1100", "transpose_lds", [3]uint32{}},
 		{"gfx1100", "spin_short", [3]uint32{}},
 		{"gfx942", "gemm_f32", [3]uint32{}},
 		{"gfx942", "stencil5", [3]uint32{}},
 		{"gfx942", "gemm_f16", [3]uint32{}},
+		{"gfx942", "nbody", [3]uint32{}},
+		{"gfx1200", "gemm_f32", [3]uint32{}},
+		{"gfx1200", "gemm_f16", [3]uint32{}},
 	} {
 		for _, log := range []shader.Log{shader.LogNone, shader.LogFull} {
 			for i := range ls {

@@ -37,6 +37,12 @@ func (c *compiler) carry(name string) (ok bool) {
 	if sub {
 		c.u.carry = kSubC
 	}
+	if hasAVX {
+		c.u.carry = avxAddC
+		if sub {
+			c.u.carry = avxSubC
+		}
+	}
 	if rev {
 		c.u.a, c.u.b = c.u.b, c.u.a
 		c.x.src[0], c.x.src[1] = c.x.src[1], c.x.src[0]
@@ -52,9 +58,6 @@ func (c *compiler) carry(name string) (ok bool) {
 }
 
 func kAddC(d, a, b *lanes, ci uint32) (co uint32) {
-	if hasAVX {
-		return avxAddC(d, a, b, ci)
-	}
 	for l := range d {
 		r := uint64(a[l]) + uint64(b[l]) + uint64(ci>>l&1)
 		d[l] = uint32(r)
@@ -64,9 +67,6 @@ func kAddC(d, a, b *lanes, ci uint32) (co uint32) {
 }
 
 func kSubC(d, a, b *lanes, ci uint32) (co uint32) {
-	if hasAVX {
-		return avxSubC(d, a, b, ci)
-	}
 	for l := range d {
 		r := uint64(a[l]) - uint64(b[l]) - uint64(ci>>l&1)
 		d[l] = uint32(r)
@@ -121,8 +121,34 @@ func runCarry(w *wave, u *uop) {
 	w.setMask(u.sd, co&mask)
 }
 
+// lanes64 returns a 64-bit source's halves, formed in low and high where they are not in registers. It is for sources
+// without modifiers.
+func (w *wave) lanes64(u *uop, i int, low, high *vreg) (l, h *vreg) {
+	o := u.src(i)
+	v := u.x.kv[i]
+	switch o.kind {
+	case fromV:
+		return &w.v[o.reg], &w.v[o.reg+1]
+	case fromS:
+		v = w.sget64(o.reg)
+	}
+	fill(low, uint32(v))
+	fill(high, uint32(v>>32))
+	return low, high
+}
+
 func runMad64(w *wave, u *uop) {
 	a, b := w.lanes(&u.a, &w.t[0]), w.lanes(&u.b, &w.t[1])
+	if hasAVX && w.exec == w.full && !u.x.dst.clamp && u.x.src[2].plain {
+		cl, ch := w.lanes64(u, 2, &w.t[2], &w.t[3])
+		dl, dh := &w.v[u.d], &w.v[u.d+1]
+		co := uint64(avxMad64(lo(dl), lo(dh), lo(a), lo(b), lo(cl), lo(ch)))
+		if w.n == 64 {
+			co |= uint64(avxMad64(hi(dl), hi(dh), hi(a), hi(b), hi(cl), hi(ch))) << 32
+		}
+		w.setMask(u.sd, co)
+		return
+	}
 	w.fetchWide(u, 2, false)
 	dl, dh := &w.v[u.d], &w.v[u.d+1]
 	c := &w.x[2]
@@ -173,20 +199,55 @@ func runMadI64(w *wave, u *uop) {
 	w.setMask(u.sd, co&w.exec)
 }
 
-// runShl64 is v_lshlrev_b64 of a register by a constant, which is how indices become addresses.
-func runShl64(w *wave, u *uop) {
-	n := uint32(u.imm)
-	al, ah := &w.v[u.b.reg], &w.v[u.b.reg+1]
+// shlAdd64 compiles shifts of 64 bits by a constant.
+func (c *compiler) shlAdd64(name string) {
+	if c.x.dpp != nil || !c.x.src[0].plain || !c.x.src[1].plain || c.x.dst.clamp {
+		return
+	}
+	switch {
+	case name == "v_lshlrev_b64" && c.u.a.kind == fromK:
+		c.u.imm = int64(c.x.kv[0] & 63)
+	case name == "v_lshl_add_u64" && c.u.b.kind == fromK && c.x.src[2].plain:
+		c.u.imm = int64(c.x.kv[1] & 7)
+	default:
+		return
+	}
+	c.u.run = runShlAdd64
+}
+
+// runShlAdd64 is v_lshlrev_b64 or v_lshl_add_u64 by a constant, which is how indices become addresses: A << imm + C.
+func runShlAdd64(w *wave, u *uop) {
+	if w.exec == 0 {
+		return
+	}
+	var al, ah *vreg
+	cl, ch := &zeros, &zeros
+	if u.c.kind == fromNone {
+		al, ah = w.lanes64(u, 1, &w.t[0], &w.t[1])
+	} else {
+		al, ah = w.lanes64(u, 0, &w.t[0], &w.t[1])
+		cl, ch = w.lanes64(u, 2, &w.t[2], &w.t[5])
+	}
 	dl, dh := &w.v[u.d], &w.v[u.d+1]
 	if w.exec != w.full {
 		dl, dh = &w.t[3], &w.t[4]
 	}
-	for l := 0; l < w.n && l < 64; l++ {
-		v := (uint64(al[l]) | uint64(ah[l])<<32) << (n & 63)
-		dl[l], dh[l] = uint32(v), uint32(v>>32)
+	if hasAVX {
+		avxShlAdd64(lo(dl), lo(dh), lo(al), lo(ah), lo(cl), lo(ch), uint64(u.imm))
+		if w.n == 64 {
+			avxShlAdd64(hi(dl), hi(dh), hi(al), hi(ah), hi(cl), hi(ch), uint64(u.imm))
+		}
+	} else {
+		n := uint(u.imm) & 63
+		for l := 0; l < w.n && l < 64; l++ {
+			v := (uint64(al[l])|uint64(ah[l])<<32)<<n + (uint64(cl[l]) | uint64(ch[l])<<32)
+			dl[l], dh[l] = uint32(v), uint32(v>>32)
+		}
 	}
 	if w.exec != w.full {
 		w.put(&w.v[u.d], dl, w.exec)
 		w.put(&w.v[u.d+1], dh, w.exec)
 	}
 }
+
+var zeros vreg

@@ -363,10 +363,7 @@ func (c *compiler) valu(op *isa.Op, y bool) {
 	c.x.fp = d.flush || d.m1 != nil || d.m2 != nil || d.m3 != nil
 	if d.wide() {
 		c.u.run = runWide
-		if name == "v_lshlrev_b64" && c.u.a.kind == fromK && c.u.b.kind == fromV {
-			c.u.imm = int64(c.x.kv[0] & 63)
-			c.u.run = runShl64
-		}
+		c.shlAdd64(name)
 		c.ext()
 		return
 	}

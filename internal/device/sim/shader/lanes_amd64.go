@@ -2,7 +2,11 @@
 
 package shader
 
-import "golang.org/x/sys/cpu"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 //go:noescape
 func avxAddF32(d, a, b *lanes)
@@ -120,3 +124,39 @@ func avxAddC(d, a, b *lanes, ci uint32) uint32
 
 //go:noescape
 func avxSubC(d, a, b *lanes, ci uint32) uint32
+
+//go:noescape
+func avxAffine(v *lanes, first, step uint32) bool
+
+//go:noescape
+func avxMoved(v, rel *lanes, base uint32) bool
+
+//go:noescape
+func avxLargest(v *lanes) uint32
+
+//go:noescape
+func avxGather(d, v *lanes, p unsafe.Pointer)
+
+//go:noescape
+func avxStrided(d *lanes, p unsafe.Pointer, step uint32)
+
+//go:noescape
+func avxAddress64(a *[32]uint64, low, high *lanes, base, first, step uint64) bool
+
+//go:noescape
+func avxAddress32(a *[32]uint64, low *lanes, base, first, step uint64) bool
+
+//go:noescape
+func avxMad64(dl, dh, a, b, cl, ch *lanes) uint32
+
+//go:noescape
+func avxShlAdd64(dl, dh, al, ah, cl, ch *lanes, n uint64)
+
+//go:noescape
+func avxPerm(d, a, b, c *lanes) bool
+
+//go:noescape
+func avxRsqF32(d, a *lanes)
+
+//go:noescape
+func avxRcpF32(d, a *lanes)

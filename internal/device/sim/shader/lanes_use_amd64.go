@@ -36,6 +36,11 @@ func useAVX() {
 		d.k2 = k
 		vdefs[name] = &d
 	}
+	for name, k := range map[string]func(d, a *lanes){"v_rsq_f32": avxRsqF32, "v_rcp_f32": avxRcpF32, "v_rcp_iflag_f32": avxRcpF32} {
+		d := *vdefs[name]
+		d.k1 = k
+		vdefs[name] = &d
+	}
 	relations["u32"] = relation{avxLtU32, avxEqU32}
 	relations["i32"] = relation{avxLtI32, avxEqU32}
 	relations["f32"] = relation{avxLtF32, avxEqF32}

@@ -3,7 +3,6 @@ package shader
 import (
 	"math/bits"
 	"strings"
-	"unsafe"
 
 	"github.com/rigprof/rigprof/internal/isa"
 )
@@ -149,129 +148,10 @@ func (w *wave) ldsAddresses(m *memOp, off int64) {
 	}
 }
 
-func runDSLoad32(w *wave, u *uop) {
-	m := u.x.mem
-	if w.logs {
-		w.ldsAddresses(m, m.off)
-		w.refLDS(m, 4, w.exec)
-	}
-	w.ldsWord(&w.v[m.dst], &w.v[m.addr], uint32(m.off))
-}
-
-// ldsWord loads a dword of LDS a lane; d may be addr. Out of range reads zero.
-func (w *wave) ldsWord(d, addr *vreg, off uint32) {
-	lds := w.g.lds
-	if len(lds) < 4 {
-		lds = noLDS[:]
-	}
-	limit := uint64(len(lds) - 4)
-	p := unsafe.Pointer(&lds[0])
-	if w.exec == w.full {
-		n := w.n
-		for l := 0; l < n && l < 64; l++ {
-			if a := uint64(addr[l]) + uint64(off); a <= limit {
-				d[l] = *(*uint32)(unsafe.Add(p, a))
-			} else {
-				d[l] = 0
-			}
-		}
-		return
-	}
-	for x := w.exec; x != 0; x &= x - 1 {
-		l := bits.TrailingZeros64(x) & 63
-		if a := uint64(addr[l]) + uint64(off); a <= limit {
-			d[l] = *(*uint32)(unsafe.Add(p, a))
-		} else {
-			d[l] = 0
-		}
-	}
-}
-
-var noLDS [4]byte
-
-func runDSStore32(w *wave, u *uop) {
-	m := u.x.mem
-	v, d := &w.v[m.addr], &w.v[m.data]
-	off, lds := uint64(m.off), w.g.lds
-	if w.logs {
-		w.ldsAddresses(m, m.off)
-		w.refLDS(m, 4, w.exec)
-	}
-	for x := w.exec; x != 0; x &= x - 1 {
-		l := bits.TrailingZeros64(x) & 63
-		if a := uint64(v[l]) + off; a+4 <= uint64(len(lds)) {
-			le.PutUint32(lds[a:], d[l])
-		}
-	}
-}
-
-func runDSLoad(w *wave, u *uop) {
-	m := u.x.mem
-	bytes := m.bytes
-	if m.second >= 0 {
-		bytes *= 2
-	}
-	if w.logs {
-		w.ldsAddresses(m, m.off)
-		w.refLDS(m, bytes, w.exec)
-	}
-	// The address register may be a destination.
-	addr := &w.v[m.addr]
-	if last := m.dst + uint16(bytes/4); m.addr >= m.dst && m.addr < last {
-		w.t[5] = *addr
-		addr = &w.t[5]
-	}
-	if m.bytes < 4 {
-		w.dsLoad(m, addr, m.off, m.dst)
-		return
-	}
-	d := m.dst
-	for k := range m.words {
-		w.ldsWord(&w.v[d], addr, uint32(m.off)+uint32(4*k))
-		d++
-	}
-	if m.second >= 0 {
-		for k := range m.words {
-			w.ldsWord(&w.v[d], addr, uint32(m.second)+uint32(4*k))
-			d++
-		}
-	}
-}
-
-// dsLoad loads less than a dword a lane.
-func (w *wave) dsLoad(m *memOp, addr *vreg, off int64, dst uint16) {
-	for x := w.exec; x != 0; x &= x - 1 {
-		l := bits.TrailingZeros64(x)
-		w.loadLane(m, bytesAt(w.g.lds, uint64(addr[l])+uint64(off), m.bytes), dst, l)
-	}
-}
-
-func runDSStore(w *wave, u *uop) {
-	m := u.x.mem
-	w.ldsAddresses(m, m.off)
-	bytes := m.bytes
-	if m.second >= 0 {
-		bytes *= 2
-	}
-	w.refLDS(m, bytes, w.exec)
-	for x := w.exec; x != 0; x &= x - 1 {
-		l := bits.TrailingZeros64(x)
-		if b := bytesAt(w.g.lds, w.addr[l], m.bytes); b != nil {
-			w.storeLane(m, b, m.data, l)
-		}
-		if m.second < 0 {
-			continue
-		}
-		if b := bytesAt(w.g.lds, uint64(w.v[m.addr][l])+uint64(m.second), m.bytes); b != nil {
-			w.storeLane(m, b, m.cmp, l)
-		}
-	}
-}
-
 func runDSAtomic(w *wave, u *uop) {
 	m := u.x.mem
+	w.refLDSLanes(m, m.bytes)
 	w.ldsAddresses(m, m.off)
-	w.refLDS(m, m.bytes, w.exec)
 	addr := w.v[m.addr]
 	for x := w.exec; x != 0; x &= x - 1 {
 		l := bits.TrailingZeros64(x)

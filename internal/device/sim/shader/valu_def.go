@@ -235,7 +235,14 @@ func defineIntegers() {
 		}
 	}})
 	def("v_alignbyte_b32", vdef{l3: func(a, b, c uint32) uint32 { return uint32((uint64(a)<<32 | uint64(b)) >> (8 * (c & 3))) }})
-	def("v_perm_b32", vdef{l3: permB32})
+	def("v_perm_b32", vdef{k3: func(d, a, b, c *lanes) {
+		if hasAVX && avxPerm(d, a, b, c) {
+			return
+		}
+		for i := range d {
+			d[i] = permB32(a[i], b[i], c[i])
+		}
+	}})
 	def("v_bfrev_b32", vdef{l1: bits.Reverse32})
 	def("v_bcnt_u32_b32", vdef{l2: func(a, b uint32) uint32 { return uint32(bits.OnesCount32(a)) + b }})
 	def("v_clz_i32_u32 v_ffbh_u32", vdef{l1: func(a uint32) uint32 {

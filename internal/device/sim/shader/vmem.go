@@ -155,6 +155,10 @@ func (c *compiler) vmem() {
 		c.u.run = runLoadWide
 	} else if m.write && m.atom == nil && m.bytes >= 8 {
 		c.u.run = runStoreWide
+	} else if m.load && m.bytes < 4 {
+		c.u.run = runLoadSmall
+	} else if m.write && m.atom == nil && m.bytes < 4 {
+		c.u.run = runStoreSmall
 	}
 	c.x.mem = m
 	c.ext()
@@ -391,100 +395,6 @@ func runStore(w *wave, u *uop) {
 		}
 	}
 	w.refGlobal(m, m.bytes, mask)
-}
-
-// runLoad32 is a global load of one dword. Lanes usually follow each other in memory.
-func runLoad32(w *wave, u *uop) {
-	m := u.x.mem
-	w.addresses(m)
-	d := &w.v[m.dst]
-	mask := w.exec
-	a := &w.addr
-	if mask == w.full && w.consecutive() {
-		if b := w.mem.find(a[0], 4*w.n, false); b != nil {
-			b = b[:4*w.n]
-			for l := range d {
-				if 4*l+4 > len(b) {
-					break
-				}
-				d[l] = le.Uint32(b[4*l:])
-			}
-			w.refGlobal(m, 4, mask)
-			return
-		}
-	}
-	seg := &w.mem.seg[0]
-	for x := mask; x != 0; x &= x - 1 {
-		l := bits.TrailingZeros64(x) & 63
-		if off := a[l] - seg.base; off < uint64(len(seg.b)) && uint64(len(seg.b))-off >= 4 {
-			d[l] = le.Uint32(seg.b[off:])
-			continue
-		}
-		b := w.mem.find(a[l], 4, false)
-		if b == nil {
-			var p [4]byte
-			if !w.mem.span(a[l], p[:], false) {
-				w.badAddress(u, a[l], l, false)
-				return
-			}
-			b = p[:]
-		}
-		d[l] = le.Uint32(b)
-	}
-	w.refGlobal(m, 4, mask)
-}
-
-// consecutive tells whether each lane's address is 4 above that of the one before.
-func (w *wave) consecutive() bool {
-	a := &w.addr
-	base := a[0]
-	var diff uint64
-	if w.n == 32 {
-		for l := range 32 {
-			diff |= (a[l] - base) ^ uint64(4*l)
-		}
-		return diff == 0
-	}
-	for l := range a {
-		diff |= (a[l] - base) ^ uint64(4*l)
-	}
-	return diff == 0
-}
-
-func runStore32(w *wave, u *uop) {
-	m := u.x.mem
-	w.addresses(m)
-	d := &w.v[m.data]
-	mask := w.exec
-	a := &w.addr
-	if mask == w.full && w.consecutive() {
-		if b := w.mem.find(a[0], 4*w.n, true); b != nil {
-			b = b[:4*w.n]
-			for l := range d {
-				if 4*l+4 > len(b) {
-					break
-				}
-				le.PutUint32(b[4*l:], d[l])
-			}
-			w.refGlobal(m, 4, mask)
-			return
-		}
-	}
-	for x := mask; x != 0; x &= x - 1 {
-		l := bits.TrailingZeros64(x) & 63
-		b := w.mem.find(a[l], 4, true)
-		if b == nil {
-			var p [4]byte
-			le.PutUint32(p[:], d[l])
-			if !w.mem.span(a[l], p[:], true) {
-				w.badAddress(u, a[l], l, true)
-				return
-			}
-			continue
-		}
-		le.PutUint32(b, d[l])
-	}
-	w.refGlobal(m, 4, mask)
 }
 
 // atomics of workgroups that run in parallel are made one by one; only operations whose order does not matter do.

@@ -1,37 +1,31 @@
 package shader
 
-import "math/bits"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // Global loads and stores of 2 to 4 dwords a lane.
 
-// strided tells whether the lanes' data follow each other without gaps.
-func (w *wave) strided(bytes int) bool {
-	a := &w.addr
-	at := a[0]
-	var diff uint64
-	for l := 0; l < w.n && l < 64; l++ {
-		diff |= a[l] ^ at
-		at += uint64(bytes)
-	}
-	return diff == 0
-}
-
 func runLoadWide(w *wave, u *uop) {
 	m := u.x.mem
-	w.addresses(m)
 	mask := w.exec
 	size := m.bytes
-	if mask == w.full && w.strided(size) {
+	if w.addressesBy(m, size) && mask == w.full {
 		if b := w.mem.find(w.addr[0], size*w.n, false); b != nil {
 			b = b[:size*w.n]
 			for k := range m.words {
 				d := &w.v[m.dst+uint16(k)]
 				p := b[4*k:]
+				if hasAVX {
+					w.stepped(d, unsafe.Pointer(&p[0]), uint32(size))
+					continue
+				}
 				for l := 0; l < w.n && l < 64; l++ {
 					d[l] = le.Uint32(p[l*size:])
 				}
 			}
-			w.refGlobal(m, size, mask)
+			w.refRow(m, size)
 			return
 		}
 	}
@@ -56,10 +50,9 @@ func runLoadWide(w *wave, u *uop) {
 
 func runStoreWide(w *wave, u *uop) {
 	m := u.x.mem
-	w.addresses(m)
 	mask := w.exec
 	size := m.bytes
-	if mask == w.full && w.strided(size) {
+	if w.addressesBy(m, size) && mask == w.full {
 		if b := w.mem.find(w.addr[0], size*w.n, true); b != nil {
 			b = b[:size*w.n]
 			for k := range m.words {
@@ -69,7 +62,7 @@ func runStoreWide(w *wave, u *uop) {
 					le.PutUint32(p[l*size:], d[l])
 				}
 			}
-			w.refGlobal(m, size, mask)
+			w.refRow(m, size)
 			return
 		}
 	}

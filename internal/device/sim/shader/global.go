@@ -1,0 +1,319 @@
+package shader
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// Global loads and stores of a dword a lane or less. Lanes usually follow each other in memory.
+
+// addressesBy is addresses, and tells whether each lane's is step above that of the lane before.
+func (w *wave) addressesBy(m *memOp, step int) bool {
+	if !hasAVX || !m.hasV {
+		w.addresses(m)
+		return w.strided(step)
+	}
+	base := uint64(m.off)
+	if m.hasS {
+		base += w.sget64(m.saddr)
+	}
+	a, s := &w.addr, uint64(step)
+	low := &w.v[m.addr]
+	if !m.v64 {
+		first := base + uint64(low[0])
+		ok := avxAddress32((*[32]uint64)(a[:32]), lo(low), base, first, s)
+		if w.n == 64 {
+			ok = avxAddress32((*[32]uint64)(a[32:]), hi(low), base, first+32*s, s) && ok
+		}
+		return ok
+	}
+	high := &w.v[m.addr+1]
+	first := base + (uint64(low[0]) | uint64(high[0])<<32)
+	ok := avxAddress64((*[32]uint64)(a[:32]), lo(low), lo(high), base, first, s)
+	if w.n == 64 {
+		ok = avxAddress64((*[32]uint64)(a[32:]), hi(low), hi(high), base, first+32*s, s) && ok
+	}
+	return ok
+}
+
+// strided tells whether the lanes' data follow each other without gaps.
+func (w *wave) strided(bytes int) bool {
+	a := &w.addr
+	at := a[0]
+	var diff uint64
+	for l := 0; l < w.n && l < 64; l++ {
+		diff |= a[l] ^ at
+		at += uint64(bytes)
+	}
+	return diff == 0
+}
+
+func runLoad32(w *wave, u *uop) {
+	m := u.x.mem
+	row := w.addressesBy(m, 4)
+	d := &w.v[m.dst]
+	mask := w.exec
+	a := &w.addr
+	if row && mask == w.full {
+		if b := w.mem.find(a[0], 4*w.n, false); b != nil {
+			w.loadRow(d, b)
+			w.refRow(m, 4)
+			return
+		}
+	}
+	seg := &w.mem.seg[0]
+	for x := mask; x != 0; x &= x - 1 {
+		l := bits.TrailingZeros64(x) & 63
+		if off := a[l] - seg.base; off < uint64(len(seg.b)) && uint64(len(seg.b))-off >= 4 {
+			d[l] = le.Uint32(seg.b[off:])
+			continue
+		}
+		b := w.mem.find(a[l], 4, false)
+		if b == nil {
+			var p [4]byte
+			if !w.mem.span(a[l], p[:], false) {
+				w.badAddress(u, a[l], l, false)
+				return
+			}
+			b = p[:]
+		}
+		d[l] = le.Uint32(b)
+	}
+	w.refGlobal(m, 4, mask)
+}
+
+// loadRow loads a dword a lane from consecutive bytes.
+func (w *wave) loadRow(d *vreg, b []byte) {
+	b = b[:4*w.n]
+	if hasAVX { // the processor is little-endian too
+		w.stepped(d, unsafe.Pointer(&b[0]), 4)
+		return
+	}
+	for l := range d {
+		if 4*l+4 > len(b) {
+			break
+		}
+		d[l] = le.Uint32(b[4*l:])
+	}
+}
+
+func runStore32(w *wave, u *uop) {
+	m := u.x.mem
+	row := w.addressesBy(m, 4)
+	d := &w.v[m.data]
+	mask := w.exec
+	a := &w.addr
+	if row && mask == w.full {
+		if b := w.mem.find(a[0], 4*w.n, true); b != nil {
+			w.storeRow(d, b)
+			w.refRow(m, 4)
+			return
+		}
+	}
+	for x := mask; x != 0; x &= x - 1 {
+		l := bits.TrailingZeros64(x) & 63
+		b := w.mem.find(a[l], 4, true)
+		if b == nil {
+			var p [4]byte
+			le.PutUint32(p[:], d[l])
+			if !w.mem.span(a[l], p[:], true) {
+				w.badAddress(u, a[l], l, true)
+				return
+			}
+			continue
+		}
+		le.PutUint32(b, d[l])
+	}
+	w.refGlobal(m, 4, mask)
+}
+
+func (w *wave) storeRow(d *vreg, b []byte) {
+	b = b[:4*w.n]
+	if hasAVX {
+		p := unsafe.Pointer(&b[0])
+		*(*lanes)(p) = *lo(d)
+		if w.n == 64 {
+			*(*lanes)(unsafe.Add(p, 128)) = *hi(d)
+		}
+		return
+	}
+	for l := range d {
+		if 4*l+4 > len(b) {
+			break
+		}
+		le.PutUint32(b[4*l:], d[l])
+	}
+}
+
+// runLoadSmall loads one or two bytes a lane.
+func runLoadSmall(w *wave, u *uop) {
+	m := u.x.mem
+	row := w.addressesBy(m, m.bytes)
+	mask := w.exec
+	a, t := &w.addr, &w.t[3]
+	b := []byte(nil)
+	if row && mask == w.full {
+		b = w.mem.find(a[0], m.bytes*w.n, false)
+	}
+	switch {
+	case b != nil && m.bytes == 2:
+		b = b[:2*w.n]
+		for l := range t {
+			if 2*l+2 > len(b) {
+				break
+			}
+			t[l] = uint32(le.Uint16(b[2*l:]))
+		}
+	case b != nil:
+		for l, x := range b[:w.n] {
+			t[l&63] = uint32(x)
+		}
+	default:
+		seg := &w.mem.seg[0]
+		size := uint64(m.bytes)
+		for x := mask; x != 0; x &= x - 1 {
+			l := bits.TrailingZeros64(x) & 63
+			var b []byte
+			if off := a[l] - seg.base; off < uint64(len(seg.b)) && uint64(len(seg.b))-off >= size {
+				b = seg.b[off:]
+			} else if b = w.memory(u, m, l, false); b == nil {
+				return
+			}
+			if size == 2 {
+				t[l] = uint32(le.Uint16(b))
+			} else {
+				t[l] = uint32(b[0])
+			}
+		}
+	}
+	d := &w.v[m.dst]
+	if m.sext {
+		shift := uint(32 - 8*m.bytes)
+		for l := range t {
+			t[l] = uint32(int32(t[l]<<(shift&31)) >> (shift & 31))
+		}
+	}
+	switch {
+	case m.high:
+		for l := range t {
+			t[l] = d[l]&0xffff | t[l]<<16
+		}
+	case m.d16:
+		for l := range t {
+			t[l] = d[l]&0xffff0000 | t[l]&0xffff
+		}
+	}
+	w.put(d, t, mask)
+	if b != nil {
+		w.refRow(m, m.bytes)
+		return
+	}
+	w.refGlobal(m, m.bytes, mask)
+}
+
+// runStoreSmall stores one or two bytes a lane.
+func runStoreSmall(w *wave, u *uop) {
+	m := u.x.mem
+	w.addresses(m)
+	d := &w.v[m.data]
+	a := &w.addr
+	shift := 16 * b2u(m.high)
+	size := m.bytes
+	for x := w.exec; x != 0; x &= x - 1 {
+		l := bits.TrailingZeros64(x) & 63
+		b := w.mem.find(a[l], size, true)
+		if b == nil {
+			w.badAddress(u, a[l], l, true)
+			return
+		}
+		if v := d[l] >> (shift & 31); size == 2 {
+			le.PutUint16(b, uint16(v))
+		} else {
+			b[0] = byte(v)
+		}
+	}
+	w.refGlobal(m, size, w.exec)
+}
+
+// refRow is refGlobal for accesses of all lanes that follow each other in memory.
+func (w *wave) refRow(m *memOp, bytes int) {
+	if !w.logs {
+		return
+	}
+	first := w.addr[0]
+	size := uint32(bytes * w.n)
+	span := (first+uint64(size)-1)>>7 - first>>7
+	w.log.ref(MemRef{Addr: first, Bytes: size, Span: uint32(span), Lines: uint16(span + 1), Lanes: uint8(w.n), Space: m.space, Write: m.write})
+}
+
+// refGlobal logs a vector access to memory: the addresses are in w.addr.
+func (w *wave) refGlobal(m *memOp, bytes int, mask uint64) {
+	if !w.logs {
+		return
+	}
+	r := MemRef{Lanes: uint8(bits.OnesCount64(mask)), Write: m.write, Atomic: m.atom != nil, Space: m.space}
+	if mask == 0 {
+		r.Space = SpaceNone
+		w.log.ref(r)
+		return
+	}
+	if m.space == SpaceScratch {
+		// Lanes are interleaved in dwords: a lane offset is a line per dword of all lanes.
+		r.Addr = w.addr[bits.TrailingZeros64(mask)]
+		r.Bytes = uint32(bytes) * uint32(r.Lanes)
+		r.Lines = uint16(max((bytes+3)/4*w.n*4/128, 1))
+		w.log.ref(r)
+		return
+	}
+	// Lines are counted with the last few remembered, then exactly where they do not come in order.
+	lowest := ^uint64(0)
+	last := ^uint64(0)
+	lines := 0
+	sorted := true
+	for x := mask; x != 0; x &= x - 1 {
+		a := w.addr[bits.TrailingZeros64(x)]
+		lowest = min(lowest, a)
+		first, end := a>>7, (a+uint64(bytes)-1)>>7
+		if first == last && end == last {
+			continue
+		}
+		if last != ^uint64(0) && first < last {
+			sorted = false
+			break
+		}
+		lines += int(end-first) + 1
+		if first == last {
+			lines--
+		}
+		last = end
+	}
+	if !sorted {
+		lowest, last, lines = w.countLines(bytes, mask)
+	}
+	r.Span = uint32(min(last-lowest>>7, 1<<32-1))
+	r.Addr, r.Lines, r.Bytes = lowest, uint16(lines), uint32(bytes)*uint32(r.Lanes)
+	w.log.ref(r)
+}
+
+// countLines counts distinct lines with a small hash table; last is the highest one's number.
+func (w *wave) countLines(bytes int, mask uint64) (lowest, last uint64, n int) {
+	const size = 512 // more than 64 lanes' lines
+	var table [size]uint64
+	lowest = ^uint64(0)
+	for x := mask; x != 0; x &= x - 1 {
+		a := w.addr[bits.TrailingZeros64(x)]
+		lowest = min(lowest, a)
+		for line := a >> 7; line <= (a+uint64(bytes)-1)>>7; line++ {
+			h := line * 0x9e3779b97f4a7c15 >> 55
+			for table[h] != 0 && table[h] != line+1 {
+				h = (h + 1) % size
+			}
+			if table[h] == 0 {
+				table[h] = line + 1
+				last = max(last, line)
+				n++
+			}
+		}
+	}
+	return lowest, last, n
+}

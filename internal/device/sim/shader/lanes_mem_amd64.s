@@ -1,0 +1,408 @@
+//go:build !purego
+
+#include "textflag.h"
+
+// Addresses and data of memory instructions for AVX2: 32 lanes at a time.
+
+DATA ·iota<>+0(SB)/4, $0
+DATA ·iota<>+4(SB)/4, $1
+DATA ·iota<>+8(SB)/4, $2
+DATA ·iota<>+12(SB)/4, $3
+DATA ·iota<>+16(SB)/4, $4
+DATA ·iota<>+20(SB)/4, $5
+DATA ·iota<>+24(SB)/4, $6
+DATA ·iota<>+28(SB)/4, $7
+GLOBL ·iota<>(SB), RODATA, $32
+
+// STEPS puts 0 to 7 times the 32-bit register S in Y8 and 8 times it in Y9.
+#define STEPS(S) \
+	VMOVD S, X9 \
+	VPBROADCASTD X9, Y9 \
+	VPMULLD ·iota<>(SB), Y9, Y8 \
+	VPSLLD $3, Y9, Y9
+
+// func avxAffine(v *lanes, first, step uint32) bool: v[l] is first + l*step
+TEXT ·avxAffine(SB), NOSPLIT, $0-17
+	MOVQ v+0(FP), SI
+	MOVL first+8(FP), AX
+	MOVL step+12(FP), BX
+	STEPS(BX)
+	VMOVD AX, X0
+	VPBROADCASTD X0, Y0
+	VPADDD Y8, Y0, Y0
+	VPADDD Y9, Y0, Y1
+	VPADDD Y9, Y1, Y2
+	VPADDD Y9, Y2, Y3
+	VPXOR 0(SI), Y0, Y0
+	VPXOR 32(SI), Y1, Y1
+	VPXOR 64(SI), Y2, Y2
+	VPXOR 96(SI), Y3, Y3
+	VPOR Y0, Y1, Y1
+	VPOR Y2, Y3, Y3
+	VPOR Y1, Y3, Y3
+	VPTEST Y3, Y3
+	SETEQ ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func avxMoved(v, rel *lanes, base uint32) bool: v[l] is base + rel[l]
+TEXT ·avxMoved(SB), NOSPLIT, $0-25
+	MOVQ v+0(FP), SI
+	MOVQ rel+8(FP), DX
+	MOVL base+16(FP), AX
+	VMOVD AX, X4
+	VPBROADCASTD X4, Y4
+	VPADDD 0(DX), Y4, Y0
+	VPADDD 32(DX), Y4, Y1
+	VPADDD 64(DX), Y4, Y2
+	VPADDD 96(DX), Y4, Y3
+	VPXOR 0(SI), Y0, Y0
+	VPXOR 32(SI), Y1, Y1
+	VPXOR 64(SI), Y2, Y2
+	VPXOR 96(SI), Y3, Y3
+	VPOR Y0, Y1, Y1
+	VPOR Y2, Y3, Y3
+	VPOR Y1, Y3, Y3
+	VPTEST Y3, Y3
+	SETEQ ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func avxLargest(v *lanes) uint32
+TEXT ·avxLargest(SB), NOSPLIT, $0-12
+	MOVQ v+0(FP), SI
+	VMOVDQU 0(SI), Y0
+	VMOVDQU 32(SI), Y1
+	VPMAXUD 64(SI), Y0, Y0
+	VPMAXUD 96(SI), Y1, Y1
+	VPMAXUD Y1, Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPMAXUD X1, X0, X0
+	VPSHUFD $0x4e, X0, X1
+	VPMAXUD X1, X0, X0
+	VPSHUFD $0xb1, X0, X1
+	VPMAXUD X1, X0, X0
+	VMOVD X0, AX
+	VZEROUPPER
+	MOVL AX, ret+8(FP)
+	RET
+
+#define GATHER(OFF) \
+	VMOVDQU OFF(SI), Y0 \
+	VPCMPEQD Y1, Y1, Y1 \
+	VPXOR Y2, Y2, Y2 \
+	VPGATHERDD Y1, (DX)(Y0*1), Y2 \
+	VMOVDQU Y2, OFF(DI)
+
+// func avxGather(d, v *lanes, p unsafe.Pointer): d[l] is at p + v[l], below 2^31
+TEXT ·avxGather(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), DI
+	MOVQ v+8(FP), SI
+	MOVQ p+16(FP), DX
+	GATHER(0)
+	GATHER(32)
+	GATHER(64)
+	GATHER(96)
+	VZEROUPPER
+	RET
+
+#define GATHERSTEP(OFF) \
+	VPCMPEQD Y1, Y1, Y1 \
+	VPXOR Y2, Y2, Y2 \
+	VPGATHERDD Y1, (DX)(Y8*1), Y2 \
+	VMOVDQU Y2, OFF(DI) \
+	VPADDD Y9, Y8, Y8
+
+// func avxStrided(d *lanes, p unsafe.Pointer, step uint32): d[l] is at p + l*step
+TEXT ·avxStrided(SB), NOSPLIT, $0-20
+	MOVQ d+0(FP), DI
+	MOVQ p+8(FP), DX
+	MOVL step+16(FP), BX
+	STEPS(BX)
+	GATHERSTEP(0)
+	GATHERSTEP(32)
+	GATHERSTEP(64)
+	GATHERSTEP(96)
+	VZEROUPPER
+	RET
+
+// ADDRESSES needs in Y8 what the next four addresses are if they are in step, in Y9 four times the step, in Y10 the
+// base; Y11 collects differences.
+#define ADDRESSES(OFF) \
+	VPADDQ Y10, Y0, Y0 \
+	VMOVDQU Y0, (2*OFF)(DI) \
+	VPXOR Y8, Y0, Y0 \
+	VPOR Y0, Y11, Y11 \
+	VPADDQ Y9, Y8, Y8
+
+#define ADDRESS64(OFF) \
+	VPMOVZXDQ OFF(SI), Y0 \
+	VPMOVZXDQ OFF(DX), Y1 \
+	VPSLLQ $32, Y1, Y1 \
+	VPOR Y1, Y0, Y0 \
+	ADDRESSES(OFF)
+
+#define ADDRESS32(OFF) \
+	VPMOVZXDQ OFF(SI), Y0 \
+	ADDRESSES(OFF)
+
+// INSTEP sets up Y8 to Y11: base in AX, first in BX, step in CX.
+#define INSTEP \
+	VMOVQ AX, X10 \
+	VPBROADCASTQ X10, Y10 \
+	VMOVQ BX, X8 \
+	ADDQ CX, BX \
+	VPINSRQ $1, BX, X8, X8 \
+	ADDQ CX, BX \
+	VMOVQ BX, X9 \
+	ADDQ CX, BX \
+	VPINSRQ $1, BX, X9, X9 \
+	VINSERTI128 $1, X9, Y8, Y8 \
+	SHLQ $2, CX \
+	VMOVQ CX, X9 \
+	VPBROADCASTQ X9, Y9 \
+	VPXOR Y11, Y11, Y11
+
+// func avxAddress64(a *[32]uint64, low, high *lanes, base, first, step uint64) bool
+TEXT ·avxAddress64(SB), NOSPLIT, $0-49
+	MOVQ a+0(FP), DI
+	MOVQ low+8(FP), SI
+	MOVQ high+16(FP), DX
+	MOVQ base+24(FP), AX
+	MOVQ first+32(FP), BX
+	MOVQ step+40(FP), CX
+	INSTEP
+	ADDRESS64(0)
+	ADDRESS64(16)
+	ADDRESS64(32)
+	ADDRESS64(48)
+	ADDRESS64(64)
+	ADDRESS64(80)
+	ADDRESS64(96)
+	ADDRESS64(112)
+	VPTEST Y11, Y11
+	SETEQ ret+48(FP)
+	VZEROUPPER
+	RET
+
+// func avxAddress32(a *[32]uint64, low *lanes, base, first, step uint64) bool
+TEXT ·avxAddress32(SB), NOSPLIT, $0-41
+	MOVQ a+0(FP), DI
+	MOVQ low+8(FP), SI
+	MOVQ base+16(FP), AX
+	MOVQ first+24(FP), BX
+	MOVQ step+32(FP), CX
+	INSTEP
+	ADDRESS32(0)
+	ADDRESS32(16)
+	ADDRESS32(32)
+	ADDRESS32(48)
+	ADDRESS32(64)
+	ADDRESS32(80)
+	ADDRESS32(96)
+	ADDRESS32(112)
+	VPTEST Y11, Y11
+	SETEQ ret+40(FP)
+	VZEROUPPER
+	RET
+
+// JOIN makes four 64-bit lanes of the halves at LOW and HIGH.
+#define JOIN(LOW, HIGH, D, T) \
+	VPMOVZXDQ LOW, D \
+	VPMOVZXDQ HIGH, T \
+	VPSLLQ $32, T, T \
+	VPOR T, D, D
+
+// SPLIT stores the halves of the eight 64-bit lanes in A and B.
+#define SPLIT(A, B, OFF) \
+	VSHUFPS $0x88, B, A, Y12 \
+	VSHUFPS $0xdd, B, A, Y13 \
+	VPERMPD $0xd8, Y12, Y12 \
+	VPERMPD $0xd8, Y13, Y13 \
+	VMOVUPS Y12, OFF(DI) \
+	VMOVUPS Y13, OFF(R8)
+
+// MAD64 forms four lanes' sum in D and their carries in the register M. Y15 has sign bits.
+#define MAD64(OFF, D, M) \
+	VPMOVZXDQ OFF(SI), D \
+	VPMOVZXDQ OFF(DX), Y1 \
+	VPMULUDQ Y1, D, D \
+	JOIN(OFF(R9), OFF(R10), Y2, Y3) \
+	VPADDQ Y2, D, D \
+	VPXOR Y15, D, Y3 \
+	VPXOR Y15, Y2, Y2 \
+	VPCMPGTQ Y3, Y2, Y2 \
+	VMOVMSKPD Y2, M
+
+#define MADS(OFF) \
+	MAD64(OFF, Y4, AX) \
+	MAD64(OFF+16, Y5, BX) \
+	SHLL $8, R11 \
+	SHLL $4, BX \
+	ORL AX, R11 \
+	ORL BX, R11 \
+	SPLIT(Y4, Y5, OFF)
+
+// func avxMad64(dl, dh, a, b, cl, ch *lanes) uint32: a*b + c and the carries
+TEXT ·avxMad64(SB), NOSPLIT, $0-52
+	MOVQ dl+0(FP), DI
+	MOVQ dh+8(FP), R8
+	MOVQ a+16(FP), SI
+	MOVQ b+24(FP), DX
+	MOVQ cl+32(FP), R9
+	MOVQ ch+40(FP), R10
+	VPCMPEQD Y15, Y15, Y15
+	VPSLLQ $63, Y15, Y15
+	XORL R11, R11
+	MADS(96)
+	MADS(64)
+	MADS(32)
+	MADS(0)
+	VZEROUPPER
+	MOVL R11, ret+48(FP)
+	RET
+
+#define SHLADD(OFF, D) \
+	JOIN(OFF(SI), OFF(DX), D, Y1) \
+	VPSLLQ X14, D, D \
+	JOIN(OFF(R9), OFF(R10), Y2, Y3) \
+	VPADDQ Y2, D, D
+
+#define SHLADDS(OFF) \
+	SHLADD(OFF, Y4) \
+	SHLADD(OFF+16, Y5) \
+	SPLIT(Y4, Y5, OFF)
+
+// func avxShlAdd64(dl, dh, al, ah, cl, ch *lanes, n uint64): (a << n) + c
+TEXT ·avxShlAdd64(SB), NOSPLIT, $0-56
+	MOVQ dl+0(FP), DI
+	MOVQ dh+8(FP), R8
+	MOVQ al+16(FP), SI
+	MOVQ ah+24(FP), DX
+	MOVQ cl+32(FP), R9
+	MOVQ ch+40(FP), R10
+	MOVQ n+48(FP), AX
+	VMOVQ AX, X14
+	SHLADDS(0)
+	SHLADDS(32)
+	SHLADDS(64)
+	SHLADDS(96)
+	VZEROUPPER
+	RET
+
+// BYTES repeats a byte in all of Y.
+#define BYTES(B, X, Y) \
+	MOVL $(B*0x01010101), AX \
+	VMOVD AX, X \
+	VPBROADCASTD X, Y
+
+// ODDSELECTOR collects in Y15 the bytes of OFF(CX) that are neither 0 to 7 nor 12.
+#define ODDSELECTOR(OFF) \
+	VMOVDQU OFF(CX), Y0 \
+	VPMINUB Y9, Y0, Y1 \
+	VPCMPEQB Y0, Y1, Y1 \
+	VPCMPEQB Y10, Y0, Y2 \
+	VPOR Y1, Y2, Y2 \
+	VPAND Y2, Y15, Y15
+
+#define PERM(OFF) \
+	VMOVDQU OFF(CX), Y0 \
+	VPCMPGTB Y8, Y0, Y1 \
+	VPCMPGTB Y9, Y0, Y2 \
+	VPADDB Y11, Y0, Y3 \
+	VPOR Y1, Y3, Y3 \
+	VMOVDQU OFF(DX), Y4 \
+	VPSHUFB Y3, Y4, Y4 \
+	VPADDB Y12, Y0, Y3 \
+	VPOR Y2, Y3, Y3 \
+	VPANDN Y13, Y1, Y1 \
+	VPOR Y1, Y3, Y3 \
+	VMOVDQU OFF(SI), Y5 \
+	VPSHUFB Y3, Y5, Y5 \
+	VPOR Y5, Y4, Y4 \
+	VMOVDQU Y4, OFF(DI)
+
+DATA ·dwords<>+0(SB)/4, $0x00000000
+DATA ·dwords<>+4(SB)/4, $0x04040404
+DATA ·dwords<>+8(SB)/4, $0x08080808
+DATA ·dwords<>+12(SB)/4, $0x0c0c0c0c
+DATA ·dwords<>+16(SB)/4, $0x00000000
+DATA ·dwords<>+20(SB)/4, $0x04040404
+DATA ·dwords<>+24(SB)/4, $0x08080808
+DATA ·dwords<>+28(SB)/4, $0x0c0c0c0c
+GLOBL ·dwords<>(SB), RODATA, $32
+
+// func avxPerm(d, a, b, c *lanes) bool: bytes of b (selectors 0 to 3) and a (4 to 7), or zero (12). It does nothing and
+// returns false where there are other selectors.
+TEXT ·avxPerm(SB), NOSPLIT, $0-33
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ c+24(FP), CX
+	BYTES(3, X8, Y8)
+	BYTES(7, X9, Y9)
+	BYTES(12, X10, Y10)
+	BYTES(128, X13, Y13)
+	VMOVDQU ·dwords<>(SB), Y11 // the first byte of each dword, for b
+	BYTES(4, X0, Y0)
+	VPSUBB Y0, Y11, Y12 // 4 less, for a
+	VPCMPEQD Y15, Y15, Y15
+	ODDSELECTOR(0)
+	ODDSELECTOR(32)
+	ODDSELECTOR(64)
+	ODDSELECTOR(96)
+	VPCMPEQD Y0, Y0, Y0
+	VPTEST Y0, Y15 // carry: all bits of Y15 are set
+	SETCS ret+32(FP)
+	JCC done
+	PERM(0)
+	PERM(32)
+	PERM(64)
+	PERM(96)
+done:
+	VZEROUPPER
+	RET
+
+// RSQ forms 1/sqrt of four lanes in float64, as the plain loop does, and rounds.
+#define RSQ(OFF) \
+	VCVTPS2PD OFF(SI), Y0 \
+	VSQRTPD Y0, Y0 \
+	VDIVPD Y0, Y8, Y0 \
+	VCVTPD2PSY Y0, X0 \
+	VMOVUPS X0, OFF(DI)
+
+// func avxRsqF32(d, a *lanes)
+TEXT ·avxRsqF32(SB), NOSPLIT, $0-16
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ $0x3ff0000000000000, AX
+	VMOVQ AX, X8
+	VPBROADCASTQ X8, Y8
+	RSQ(0)
+	RSQ(16)
+	RSQ(32)
+	RSQ(48)
+	RSQ(64)
+	RSQ(80)
+	RSQ(96)
+	RSQ(112)
+	VZEROUPPER
+	RET
+
+// func avxRcpF32(d, a *lanes)
+TEXT ·avxRcpF32(SB), NOSPLIT, $0-16
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVL $0x3f800000, AX
+	VMOVD AX, X8
+	VPBROADCASTD X8, Y8
+	VDIVPS 0(SI), Y8, Y0
+	VDIVPS 32(SI), Y8, Y1
+	VDIVPS 64(SI), Y8, Y2
+	VDIVPS 96(SI), Y8, Y3
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, 64(DI)
+	VMOVUPS Y3, 96(DI)
+	VZEROUPPER
+	RET

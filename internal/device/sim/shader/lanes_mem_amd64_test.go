@@ -1,0 +1,158 @@
+//go:build !purego
+
+package shader
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+)
+
+// TestAVXMemory compares the assembly for addresses and 64-bit lanes with plain loops.
+func TestAVXMemory(t *testing.T) {
+	if !hasAVX {
+		t.Skip("the processor has no AVX2")
+	}
+	r := rand.New(rand.NewPCG(11, 12))
+	data := make([]byte, 4096)
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	for range 2000 {
+		var a, b, c, e, want, got, high, wantHigh lanes
+		for i := range a {
+			a[i], b[i], c[i], e[i] = pattern(r), pattern(r), pattern(r), pattern(r)
+		}
+		same := func(what string, want, got any) {
+			t.Helper()
+			if want != got {
+				t.Fatalf("%s: %v, want %v", what, got, want)
+			}
+		}
+
+		// Rows, exact or with one lane off.
+		first, step := pattern(r), uint32(r.IntN(300))
+		off := r.IntN(33)
+		for i := range want {
+			want[i] = first + uint32(i)*step
+			if i == off {
+				want[i] ^= 1 << r.IntN(32)
+			}
+		}
+		same("affine", off == 32, avxAffine(&want, first, step))
+		base := pattern(r)
+		for i := range got {
+			got[i] = base + a[i]
+			if i == off {
+				got[i] ^= 1 << r.IntN(32)
+			}
+		}
+		same("moved", off == 32, avxMoved(&got, &a, base))
+
+		top := uint32(0)
+		for _, x := range a {
+			top = max(top, x)
+		}
+		same("largest", top, avxLargest(&a))
+
+		for i := range e {
+			e[i] = uint32(r.IntN(len(data) - 4))
+			want[i] = le.Uint32(data[e[i]:])
+		}
+		got = e // each lane's address may be replaced by its data
+		avxGather(&got, &got, unsafe.Pointer(&data[0]))
+		same("gather", want, got)
+		step = uint32(r.IntN(100))
+		for i := range want {
+			want[i] = le.Uint32(data[uint32(i)*step:])
+		}
+		avxStrided(&got, unsafe.Pointer(&data[0]), step)
+		same("strided", want, got)
+
+		// Addresses in a row, exact or with one lane off.
+		origin := uint64(0x7f0000000000) + uint64(r.Uint32())
+		by, start := uint64(r.IntN(64)), uint64(r.Uint64()>>20)
+		var addr, wantAddr [32]uint64
+		for i := range wantAddr {
+			x := start + uint64(i)*by
+			if i == off {
+				x ^= 1 << r.IntN(48)
+			}
+			a[i], b[i] = uint32(x), uint32(x>>32)
+			wantAddr[i] = origin + x
+		}
+		ok := avxAddress64(&addr, &a, &b, origin, origin+start, by)
+		same("address64", off == 32, ok)
+		same("address64", wantAddr, addr)
+		start >>= 20
+		for i := range wantAddr {
+			a[i] = uint32(start + uint64(i)*by)
+			if i == off {
+				a[i] ^= 1 << r.IntN(32)
+			}
+			wantAddr[i] = origin + uint64(a[i])
+		}
+		ok = avxAddress32(&addr, &a, origin, origin+start, by)
+		same("address32", off == 32, ok)
+		same("address32", wantAddr, addr)
+
+		for i := range a {
+			a[i], b[i], e[i] = pattern(r), pattern(r), pattern(r)
+		}
+		carries := uint32(0)
+		for i := range a {
+			s, cy := bits.Add64(uint64(a[i])*uint64(b[i]), uint64(c[i])|uint64(e[i])<<32, 0)
+			want[i], wantHigh[i] = uint32(s), uint32(s>>32)
+			carries |= uint32(cy) << i
+		}
+		high, got = e, c
+		same("mad64 carries", carries, avxMad64(&got, &high, &a, &b, &got, &high))
+		same("mad64", want, got)
+		same("mad64 high", wantHigh, high)
+
+		n := r.IntN(64)
+		for i := range a {
+			s := (uint64(a[i])|uint64(b[i])<<32)<<n + (uint64(c[i]) | uint64(e[i])<<32)
+			want[i], wantHigh[i] = uint32(s), uint32(s>>32)
+		}
+		got, high = b, a // exchanged
+		avxShlAdd64(&high, &got, &high, &got, &c, &e, uint64(n))
+		same("shladd64", want, high)
+		same("shladd64 high", wantHigh, got)
+
+		// Selectors, all plain or with one odd one.
+		plain := []uint32{0, 1, 2, 3, 4, 5, 6, 7, 12}
+		for i := range c {
+			c[i] = plain[r.IntN(9)] | plain[r.IntN(9)]<<8 | plain[r.IntN(9)]<<16 | plain[r.IntN(9)]<<24
+			if i == off {
+				c[i] |= 0x80 >> r.IntN(5) << (8 * r.IntN(4))
+			}
+			want[i] = permB32(a[i], b[i], c[i])
+		}
+		odd := false
+		for _, x := range c {
+			for k := 0; k < 32; k += 8 {
+				s := x >> k & 255
+				odd = odd || s > 7 && s != 12
+			}
+		}
+		got = a
+		same("perm", !odd, avxPerm(&got, &got, &b, &c))
+		if odd {
+			same("perm of odd selectors", a, got)
+		} else {
+			same("perm", want, got)
+		}
+
+		avxRsqF32(&got, &a)
+		avxRcpF32(&high, &a)
+		for i, x := range a {
+			rsq, rcp := u32(float32(1/math.Sqrt(float64(f32(x))))), u32(1/f32(x))
+			if got[i] != rsq && !(isNaN32(got[i]) && isNaN32(rsq)) || high[i] != rcp && !(isNaN32(high[i]) && isNaN32(rcp)) {
+				t.Fatalf("rsq, rcp of %08x: %08x %08x, want %08x %08x", x, got[i], high[i], rsq, rcp)
+			}
+		}
+	}
+}
