@@ -38,6 +38,7 @@ type Kernel struct {
 	ScratchBase         uint64    // 0: private memory is kept inside the simulator
 	ScratchBytes        uint32    // of a lane
 	VMID                uint32
+	TrapBase, TrapMem   uint64 // of the process's trap handler (TBA) and its memory (TMA); 0: none
 	XCC                 uint32 // die, for HW_REG_XCC_ID
 	Name                string // for messages, may be empty
 	DispatchPkt         uint64

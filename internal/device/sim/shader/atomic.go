@@ -163,6 +163,13 @@ func atomicFunc(op, typ string) func(old, d, c uint64) uint64 {
 			}
 			return 0
 		}
+	case "ordered_add": // {count, number} in memory: the count grows for whoever has the number that is due
+		return func(o, d, _ uint64) uint64 {
+			if uint32(o) != uint32(d) {
+				return o
+			}
+			return uint64(uint32(o)+1) | (o>>32+d>>32)<<32
+		}
 	case "wrap":
 		return func(o, d, c uint64) uint64 {
 			if o >= d {

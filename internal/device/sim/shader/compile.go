@@ -120,6 +120,9 @@ func (p *Program) compile(pi *ProgInst) uop {
 	case isa.DS:
 		c.ds()
 		pi.Mem = c.x.mem != nil
+	case isa.LDSDIR:
+		c.ldsDirect()
+		pi.Mem = c.x.mem != nil
 	case isa.FLAT, isa.GLOBAL, isa.SCRATCH, isa.MUBUF, isa.MTBUF:
 		c.vmem()
 		pi.Mem = c.x.mem != nil
@@ -159,14 +162,20 @@ func (p *Program) note(in *isa.Inst) {
 		p.maxV = 256
 	}
 	p.ordered = p.ordered || ordersGroups(in)
+	p.counts = p.counts || in.Op.Name == "ds_ordered_count"
 }
 
 // ordersGroups tells whether results may depend on the order in which workgroups run: the instruction is an atomic
-// operation that returns a value or whose order matters, or a load that is to see what other workgroups store.
+// operation that returns a value or whose order matters, a load that is to see what other workgroups store, or an
+// access to what they share beside memory. So may what is behind a jump to an address in registers, which is not known yet.
 // Plain loads of what another workgroup stores are a race on hardware too.
 func ordersGroups(in *isa.Inst) bool {
 	switch in.Op.Format {
 	case isa.FLAT, isa.GLOBAL, isa.MUBUF:
+	case isa.DS:
+		return in.Flag(isa.FieldGds) || in.Op.Has(isa.FlagGDS) || gdsOnly[in.Op.Name] != nil
+	case isa.SOP1, isa.SOP2:
+		return in.Op.Has(isa.FlagIndirect) || strings.HasPrefix(in.Op.Name, "s_cbranch_")
 	default:
 		return in.Op.Format == isa.SMEM && in.Op.Has(isa.FlagAtomic)
 	}

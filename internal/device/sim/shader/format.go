@@ -25,8 +25,14 @@ const (
 
 // bufFormat is the layout of an element: widths of the components from the lowest bit on.
 type bufFormat struct {
-	width [4]uint8
-	num   uint8
+	width    [4]uint8
+	num      uint8
+	reserved bool
+}
+
+// dataFormat is gfx9's pair of layout and kind of number.
+func dataFormat(data, num uint32) bufFormat {
+	return bufFormat{width: dataFormats[data&15], num: uint8(num & 7), reserved: data&15 == 15}
 }
 
 // Layouts in the order of gfx9's DATA_FORMAT. Names list components from the highest bit down.
@@ -39,6 +45,9 @@ var dataFormats = [16][4]uint8{
 // the kinds of number that make sense for it.
 func unifiedFormat(n uint32) (f bufFormat, ok bool) {
 	const all, noScaled, ints32, float = 0xbf, 0x33, 0xb0, 0x80
+	if n == 0 {
+		return f, true
+	}
 	at := uint32(1)
 	for _, l := range [...]struct {
 		data  int
@@ -64,7 +73,7 @@ func unifiedFormat(n uint32) (f bufFormat, ok bool) {
 				continue
 			}
 			if at == n {
-				return bufFormat{dataFormats[l.data], k}, true
+				return bufFormat{width: dataFormats[l.data], num: k}, true
 			}
 			at++
 		}
@@ -173,15 +182,16 @@ func (c *compiler) typed(unit, rest string, m *memOp) bool {
 	}
 	d16 := strings.Contains(kind, "d16")
 	hi := strings.Contains(kind, "hi_")
-	if !ok || !strings.Contains(kind, "format") || strings.HasPrefix(kind, "lds") {
+	if !ok || !strings.Contains(kind, "format") {
 		return false
 	}
+	toLDS := strings.HasPrefix(kind, "lds") || in.Flag(isa.FieldLds)
 	t := &typedOp{d16: d16, hi: hi, n: len(kind) - strings.LastIndexByte(kind, '_') - 1, fixed: unit == "tbuffer"}
 	if t.fixed {
 		if c.p.arch.CDNA() {
-			t.f = bufFormat{dataFormats[in.Field(isa.FieldDfmt)&15], uint8(in.Field(isa.FieldNfmt) & 7)}
+			t.f = dataFormat(in.Field(isa.FieldDfmt), in.Field(isa.FieldNfmt))
 		} else if t.f, ok = unifiedFormat(in.Field(isa.FieldFormat)); !ok {
-			return false
+			t.f.reserved = true
 		}
 	}
 	m.buf.on = true
@@ -190,6 +200,9 @@ func (c *compiler) typed(unit, rest string, m *memOp) bool {
 	m.buf.typed = t
 	c.x.mem = m
 	c.u.run = runTyped
+	if toLDS {
+		c.u.run = runTypedLDS
+	}
 	c.ext()
 	return true
 }
@@ -201,25 +214,43 @@ type typedOp struct {
 	d16, hi bool
 }
 
+// runTypedLDS loads into LDS, by way of a register that it borrows.
+func runTypedLDS(w *wave, u *uop) {
+	m := u.x.mem
+	held := w.v[m.dst]
+	runTyped(w, u)
+	got := w.v[m.dst]
+	w.v[m.dst] = held
+	if w.stop == stopFault {
+		return
+	}
+	for x := w.exec; x != 0; x &= x - 1 {
+		l := bits.TrailingZeros64(x)
+		if to := bytesAt(w.g.lds, w.ldsPlace(&memOp{bytes: 4, off: m.off}, l), 4); to != nil {
+			le.PutUint32(to, got[l])
+		}
+	}
+}
+
 func runTyped(w *wave, u *uop) {
 	m := u.x.mem
 	t := m.buf.typed
 	word3 := w.sget(m.buf.rsrc + 3)
-	f := t.f
+	f, ok := t.f, true
 	if !t.fixed {
-		ok := true
 		if w.arch.CDNA() {
-			f = bufFormat{dataFormats[word3>>15&15], uint8(word3 >> 12 & 7)}
+			f = dataFormat(word3>>15, word3>>12)
 		} else {
 			f, ok = unifiedFormat(word3 >> 12 & 0x7f)
 		}
-		if !ok {
-			f = bufFormat{}
-		}
 	}
 	size := f.bytes()
-	if size == 0 || f.num == 6 {
-		w.fail(ErrUnsupported, u, "buffer format of the resource")
+	if !ok || f.num == 6 || f.reserved {
+		w.fail(ErrUnsupported, u, "reserved buffer format")
+		return
+	}
+	if size == 0 { // the invalid format makes an unbound resource: loads give zero, stores do nothing
+		w.unbound(m)
 		return
 	}
 	local := *m
@@ -243,6 +274,19 @@ func runTyped(w *wave, u *uop) {
 		w.loadTyped(m, &f, b, word3, l)
 	}
 	w.refGlobal(m, size, mask)
+}
+
+// unbound is an access to no resource.
+func (w *wave) unbound(m *memOp) {
+	if w.logs {
+		w.log.ref(MemRef{Space: SpaceNone, Write: m.write})
+	}
+	if m.write {
+		return
+	}
+	for x := w.exec; x != 0; x &= x - 1 {
+		w.loadTyped(m, &bufFormat{}, nil, 0, bits.TrailingZeros64(x))
+	}
 }
 
 // component is width bits of an element.

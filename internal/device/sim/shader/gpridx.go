@@ -2,8 +2,8 @@ package shader
 
 import "github.com/rigprof/rigprof/internal/isa"
 
-// CDNA can add an index from M0 to the VGPR numbers of vector operations. The mode is rare and costs nothing
-// elsewhere: while it is on, a wave runs patched copies of its micro-operations.
+// CDNA can add an index from M0 to the VGPR numbers of vector operations, or skip vector operations. Both modes are rare
+// and cost nothing elsewhere: while one is on, a wave looks at each micro-operation first and runs patched copies.
 
 // Bits of the mode, as in M0[15:12].
 const (
@@ -18,24 +18,44 @@ func runGprIdx(w *wave, u *uop) {
 	switch u.x.name {
 	case "s_set_gpr_idx_on": // the second source's field is the mode itself
 		*m0 = *m0&^0xf0ff | w.s32(&u.a)&0xff | u.x.in.Field(isa.FieldSsrc1)&15<<12
-		w.gprIdx = true
+		w.setMode(w.modeBits | modeGprIdx)
 	case "s_set_gpr_idx_off":
-		w.gprIdx = false
+		w.setMode(w.modeBits &^ modeGprIdx)
 	case "s_set_gpr_idx_mode":
 		*m0 = *m0&^0xf000 | uint32(u.imm)&15<<12
 	case "s_set_gpr_idx_idx":
 		*m0 = *m0&^0xff | w.s32(&u.a)&0xff
 	}
-	if w.stop == running {
-		w.stop = stopReload // the loop for the new mode
-	}
 }
 
-// runIndexed runs an instruction in index mode.
-func (w *wave) runIndexed(u *uop) {
-	switch w.prog.view()[u.index].Class {
+// runSetVskip lets the wave pass over vector instructions, or ends that.
+func runSetVskip(w *wave, u *uop) {
+	mode := w.modeBits &^ modeVskip
+	if w.s32(&u.a)>>(w.s32(&u.b)&31)&1 != 0 {
+		mode |= modeVskip
+	}
+	w.setMode(mode)
+}
+
+// runPatched runs an instruction while MODE says to skip vector instructions or to index registers.
+func (w *wave) runPatched(u *uop) {
+	pi := &w.prog.view()[u.index]
+	vector := false
+	switch pi.Class {
 	case isa.VALU, isa.VALUTrans, isa.VALU64:
-	default:
+		vector = true
+	case isa.Matrix, isa.VMEM, isa.Global, isa.Flat, isa.Scratch, isa.LDS:
+		if w.modeBits&modeVskip != 0 {
+			if pi.Mem && w.logs {
+				w.log.ref(MemRef{Space: SpaceNone})
+			}
+			return
+		}
+	}
+	if vector && w.modeBits&modeVskip != 0 {
+		return
+	}
+	if !vector || w.modeBits&modeGprIdx == 0 {
 		u.run(w, u)
 		return
 	}

@@ -21,8 +21,10 @@ type group struct {
 	log    *GroupLog
 	fault  *Fault
 
-	// A barrier is a phase: it ends when all waves that have not ended have signalled.
-	phase, signalled, alive int
+	alive      int     // waves that have not ended
+	user, trap barrier // their members are the waves that have not ended
+	named      [namedBarriers + 1]barrier
+	stuck      bool // all its waves wait, some for other workgroups
 }
 
 // newGroup takes a workgroup from the machine's pool and gives its waves their initial state.
@@ -33,16 +35,9 @@ func newGroup(r *Run, number uint64, win *window) *group {
 	}
 	k := r.k
 	g.r, g.k, g.number, g.fault = r, k, number, nil
-	g.phase, g.signalled = 0, 0
 	gx, gy := uint64(k.Groups[0]), uint64(k.Groups[1])
 	g.id = [3]uint32{uint32(number % gx), uint32(number / gx % gy), uint32(number / gx / gy)}
-	size := k.Block
-	for i := range size {
-		size[i] = max(size[i], 1)
-		if k.Partial[i] != 0 && g.id[i] == k.Groups[i]-1 {
-			size[i] = k.Partial[i]
-		}
-	}
+	size := k.size(g.id)
 	lds := int(k.LDSBytes)
 	if cap(g.lds) < lds {
 		g.lds = make([]byte, lds)
@@ -56,13 +51,33 @@ func newGroup(r *Run, number uint64, win *window) *group {
 	for len(g.waves) < count {
 		g.waves = append(g.waves, &wave{})
 	}
-	g.alive = count
+	g.alive, g.stuck = count, false
+	g.user, g.trap, g.named = barrier{members: count}, barrier{members: count}, [namedBarriers + 1]barrier{}
 	g.log = newGroupLog(g.id, count, r.prog)
 	for i := range count {
 		w := g.waves[i]
 		w.start(g, i, win, size, min(items-i*n, n))
 	}
 	return g
+}
+
+// size is the work-items of a workgroup.
+func (k *Kernel) size(id [3]uint32) (size [3]uint32) {
+	size = k.Block
+	for i := range size {
+		size[i] = max(size[i], 1)
+		if k.Partial[i] != 0 && id[i] == k.Groups[i]-1 {
+			size[i] = k.Partial[i]
+		}
+	}
+	return size
+}
+
+// waves is the number of waves of a workgroup.
+func (r *Run) waves(number uint64) int {
+	gx, gy := uint64(r.k.Groups[0]), uint64(r.k.Groups[1])
+	s := r.k.size([3]uint32{uint32(number % gx), uint32(number / gx % gy), uint32(number / gx / gy)})
+	return (int(s[0]*s[1]*s[2]) + r.prog.wave - 1) / r.prog.wave
 }
 
 // start is the state that the hardware gives a new wave.
@@ -77,7 +92,7 @@ func (w *wave) start(g *group, index int, win *window, size [3]uint32, lanes int
 	w.first = w.ip
 	w.stop, w.scc, w.fault = running, 0, nil
 	w.spent, w.limit = 0, k.Budget
-	w.waitBarrier, w.gprIdx = 0, false
+	w.syncState, w.trapState, w.patched = syncState{}, trapState{}, false
 	if cap(w.hits) < len(w.code)+1 {
 		w.hits = make([]int64, len(w.code)+1)
 	}
@@ -152,12 +167,13 @@ func (p *Program) lookup(pc uint64) (int, bool) {
 }
 
 // run lets the waves take turns until all have ended, one has faulted, or about slice instructions are spent.
-// It tells whether the workgroup is through.
+// It tells whether the workgroup is through; stuck where it waits for others.
 func (g *group) run(slice int64) bool {
-	for {
+	g.stuck = false
+	for first := true; ; first = false {
 		ran := false
 		for _, w := range g.waves[:g.count()] {
-			if w.stop == stopEnd || w.stop == stopBarrier && g.phase < w.waitBarrier {
+			if w.stop >= stopEnd && w.stop <= stopWait && !w.ready() {
 				continue
 			}
 			ran = true
@@ -176,12 +192,35 @@ func (g *group) run(slice int64) bool {
 			return true
 		}
 		if !ran {
-			w := g.waves[0]
-			g.fault = &Fault{Err: ErrDeadlock, Kernel: g.k.Name, Group: g.id, Wave: w.index, Lane: -1, PC: g.k.Entry}
+			if g.outside() {
+				g.stuck = first
+				return false
+			}
+			g.deadlock("")
 			return true
 		}
 		if slice <= 0 {
 			return false
+		}
+	}
+}
+
+// outside tells whether a wave waits for other workgroups.
+func (g *group) outside() bool {
+	for _, w := range g.waves[:g.count()] {
+		if w.stop == stopWait && w.outside {
+			return true
+		}
+	}
+	return false
+}
+
+// deadlock ends the workgroup with an error at the first wave that waits.
+func (g *group) deadlock(detail string) {
+	for _, w := range g.waves[:g.count()] {
+		if w.stop == stopBarrier || w.stop == stopWait {
+			g.fault = w.fail(ErrDeadlock, &w.code[w.ip-1], detail)
+			return
 		}
 	}
 }
@@ -199,11 +238,11 @@ func (w *wave) resume(fuel int64) {
 	w.stop = running
 	for w.stop == running {
 		code := w.code
-		if w.gprIdx {
+		if w.patched {
 			for w.stop == running {
 				u := &code[w.ip]
 				w.ip++
-				w.runIndexed(u)
+				w.runPatched(u)
 			}
 		}
 		for w.stop == running {
@@ -249,8 +288,15 @@ func (w *wave) jump(u *uop, target int) {
 func (w *wave) end(u *uop) {
 	w.leave(int(u.index)+1, false)
 	w.stop = stopEnd
-	w.g.alive--
-	w.g.barrier()
+	g := w.g
+	g.alive--
+	for _, b := range [...]*barrier{&g.user, &g.trap} {
+		b.members--
+		b.complete()
+	}
+	if w.prog.counts {
+		g.r.order.done(w)
+	}
 	w.account()
 }
 
@@ -267,26 +313,6 @@ func (w *wave) account() {
 		if n != 0 {
 			w.log.Class[insts[i].Class] += uint64(n)
 		}
-	}
-}
-
-// barrier ends the phase if all have signalled.
-func (g *group) barrier() {
-	if g.signalled > 0 && g.signalled >= g.alive {
-		g.phase++
-		g.signalled = 0
-	}
-}
-
-func (w *wave) signal() {
-	w.waitBarrier = w.g.phase + 1
-	w.g.signalled++
-	w.g.barrier()
-}
-
-func (w *wave) wait() {
-	if w.g.phase < w.waitBarrier {
-		w.stop = stopBarrier
 	}
 }
 

@@ -11,8 +11,12 @@ import (
 func (c *compiler) ds() {
 	in := c.in
 	name := in.Op.Base()
-	if in.Flag(isa.FieldGds) {
+	if gdsOnly[name] != nil {
+		c.gdsOp(name)
 		return
+	}
+	if in.Flag(isa.FieldGds) {
+		defer c.gdsOp(name)
 	}
 	m := &memOp{second: -1, space: SpaceLDS, hasV: true, off: int64(in.Offset()), cmp: ^uint16(0)}
 	data1 := ^uint16(0)
@@ -81,6 +85,9 @@ func (c *compiler) ds() {
 	}
 	switch dir {
 	case "load", "read":
+		if c.dsTranspose(m, what) {
+			return
+		}
 		a, ok := accesses[what]
 		if !ok {
 			c.x.mem = nil

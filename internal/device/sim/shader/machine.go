@@ -16,6 +16,7 @@ type Machine struct {
 	progs map[progKey]*Program
 	stale bool
 	pool  sync.Pool // *group
+	gds   gds
 }
 
 type progKey struct {
@@ -83,6 +84,9 @@ type Run struct {
 	failed  error
 	failAt  uint64
 	running sync.WaitGroup
+
+	queues [gwsResources][]*wave // waves at semaphores, first come first
+	order  waveOrder
 }
 
 // ahead is how many workgroups may have been run or begun beyond the one that Next waits for.
@@ -169,15 +173,15 @@ func (r *Run) All() error {
 }
 
 // take returns the number of a workgroup to start, below limit. It waits for the reader of logs where that
-// is far behind; ok is false when there is no workgroup to start.
-func (r *Run) take(limit uint64) (n uint64, ok bool) {
+// is far behind, unless those that run cannot go on without it; ok is false when there is no workgroup to start.
+func (r *Run) take(limit uint64, needed bool) (n uint64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
 		if r.taken >= r.total || r.taken >= limit || r.failed != nil && r.taken > r.failAt || r.ctx.Err() != nil {
 			return 0, false
 		}
-		if r.taken < r.next+ahead {
+		if r.taken < r.next+ahead || needed {
 			n = r.taken
 			r.taken++
 			return n, true
@@ -202,6 +206,10 @@ func (r *Run) finish(n uint64, log *GroupLog, err error) {
 // resident is how many workgroups a worker keeps going at once when they do not end within their slice.
 const resident = 32
 
+// residentWaves is how many waves may be going while all wait for workgroups that have not begun. Large GPUs hold about
+// twice as many; each takes some 150 KB here.
+const residentWaves = 4096
+
 // work runs workgroups. One that spins, because it waits for another, gives way after its slice: workgroups
 // take turns in a fixed order, so a run is the same every time.
 func (r *Run) work() {
@@ -213,14 +221,19 @@ func (r *Run) work() {
 			g.free()
 		}
 	}()
+	waves := 0
+	stuck := false // all that are live wait for others
 	for {
-		if len(live) < resident {
+		if len(live) < resident || stuck && waves < residentWaves {
 			limit := r.total
-			if len(live) > 0 { // fixed by what runs, not by how fast the logs are read
+			if len(live) > 0 && !stuck { // fixed by what runs, not by how fast the logs are read
 				limit = live[0].number + ahead
 			}
-			if n, ok := r.take(limit); ok {
-				live = append(live, newGroup(r, n, win))
+			if n, ok := r.take(limit, stuck); ok {
+				g := newGroup(r, n, win)
+				live = append(live, g)
+				waves += g.count()
+				stuck = false
 			} else if len(live) == 0 {
 				return
 			}
@@ -228,18 +241,32 @@ func (r *Run) work() {
 		if r.ctx.Err() != nil {
 			return
 		}
+		if stuck { // and nothing else can begin
+			detail := ""
+			if waves >= residentWaves {
+				detail = "no more workgroups fit beside those that wait"
+			}
+			live[0].deadlock(detail)
+			r.finish(live[0].number, nil, live[0].err())
+			return
+		}
 		// The newest runs first, then every older one gets a slice.
+		stuck = true
 		for i := len(live) - 1; i >= 0; i-- {
 			g := live[i]
 			if !g.run(groupSlice) {
 				if r.ctx.Err() != nil {
 					return
 				}
+				stuck = stuck && g.stuck
 				continue
 			}
+			stuck = false
 			live = append(live[:i], live[i+1:]...)
+			waves -= g.count()
 			r.finish(g.number, g.takeLog(), g.err())
 			g.free()
 		}
+		stuck = stuck && len(live) > 0
 	}
 }

@@ -74,29 +74,31 @@ var le = binary.LittleEndian
 
 // memOp is a compiled memory instruction.
 type memOp struct {
-	space  Space
-	flat   bool
-	bytes  int // per lane
-	words  int // registers of a lane
-	sext   bool
-	d16    bool // into or from one half of the register
-	high   bool // that is the upper half
-	addr   uint16
-	hasV   bool
-	v64    bool // 64-bit addresses
-	saddr  uint16
-	hasS   bool
-	off    int64
-	data   uint16
-	dst    uint16
-	cmp    uint16 // second data operand
-	rtn    bool
-	atom   func(old, data, cmp uint64) uint64
-	write  bool
-	second int64 // DS with two addresses: offset of the other, -1: none
-	load   bool
-	addTID bool // the lane number times 4 is added to the address
-	buf    bufOp
+	space   Space
+	flat    bool
+	bytes   int // per lane
+	words   int // registers of a lane
+	sext    bool
+	d16     bool // into or from one half of the register
+	high    bool // that is the upper half
+	addr    uint16
+	hasV    bool
+	v64     bool // 64-bit addresses
+	saddr   uint16
+	hasS    bool
+	off     int64
+	data    uint16
+	dst     uint16
+	cmp     uint16 // second data operand
+	rtn     bool
+	atom    func(old, data, cmp uint64) uint64
+	write   bool
+	second  int64 // DS with two addresses: offset of the other, -1: none
+	load    bool
+	addTID  bool // the lane number times 4 is added to the address
+	scratch bool // scalar access to the wave's private memory
+	buf     bufOp
+	tr      *transpose
 }
 
 // addresses fills w.addr with the byte addresses of the lanes that EXEC enables.

@@ -19,6 +19,7 @@ type Program struct {
 	checks []codeBytes // what was compiled, to see whether it is still there
 
 	ordered bool // groups must run one after the other: set by what compile saw
+	counts  bool // has ordered counts
 	maxV    int  // VGPRs in use, AGPRs in maxA
 	maxA    int
 	konsts  map[uint32]*vreg

@@ -74,6 +74,7 @@ var specials map[string]func(w *wave, u *uop)
 func init() {
 	specials = map[string]func(w *wave, u *uop){
 		"v_nop": runNop, "v_clrexcp": runNop, "v_pipeflush": runNop,
+		"v_mfma_ld_scale_b32": runNop, // scales of the MFMA behind it, with which it is one instruction; by itself it has no effect
 		"v_readfirstlane_b32": runReadFirstLane, "v_readlane_b32": runReadLane, "v_writelane_b32": runWriteLane,
 		"v_mbcnt_lo_u32_b32": runMbcntLo, "v_mbcnt_hi_u32_b32": runMbcntHi,
 		"v_div_scale_f32": runDivScale, "v_div_scale_f64": runDivScale64,

@@ -244,6 +244,7 @@ func defineIntegers() {
 		}
 	}})
 	def("v_bfrev_b32", vdef{l1: bits.Reverse32})
+	def("v_screen_partition_4se_b32", vdef{l1: func(a uint32) uint32 { return uint32(strings.IndexByte("0123456789abcdef", screenPartition[a&0xff])) }})
 	def("v_bcnt_u32_b32", vdef{l2: func(a, b uint32) uint32 { return uint32(bits.OnesCount32(a)) + b }})
 	def("v_clz_i32_u32 v_ffbh_u32", vdef{l1: func(a uint32) uint32 {
 		if a == 0 {
@@ -456,3 +457,9 @@ func init() {
 		useAVX()
 	}
 }
+
+// screenPartition holds v_screen_partition_4se_b32's results as hexadecimal digits (MI200 ISA).
+const screenPartition = "137f5fff7ffffffff26efafffbffffffdf4cff5fffdfffff9bf8fffafffeffff" +
+	"ffff4cdf6fffeffffffff89bf99ffdffffff7f13ff9fffbfffff6ef26ff6fff7" +
+	"bfffffff23bfaffff7fffffff19df5ffffefffffef8cffaffffdffff67f4fff5" +
+	"9fffdfffffff8ceff66ffefffffff467ff6fff7fffffbf239ff9fffbffff9df1"

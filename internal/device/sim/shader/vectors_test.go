@@ -404,15 +404,15 @@ func (v *vector) check(target string) (err error) {
 		u := &w.code[w.ip]
 		w.ip++
 		w.fuel = 1 << 20
-		if w.gprIdx {
-			w.runIndexed(u)
+		if w.patched {
+			w.runPatched(u)
 		} else {
 			u.run(w, u)
 		}
 		if w.stop == stopFault {
 			return w.fault
 		}
-		if w.stop == stopReload || w.stop == stopBarrier {
+		if w.stop == stopReload || w.stop == stopBarrier || w.stop == stopWait {
 			w.stop = running
 		}
 		if w.stop == stopEnd || v.Fmt != "multi" {

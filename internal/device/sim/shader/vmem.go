@@ -43,7 +43,7 @@ func (c *compiler) vmem() {
 		return
 	}
 	switch rest {
-	case "gl0_inv", "gl1_inv", "inv", "wb", "wbinv", "wbl2", "wbinvl1", "wbinvl1_vol":
+	case "gl0_inv", "gl1_inv", "inv", "invl2", "wb", "wbinv", "wbl2", "wbinvl1", "wbinvl1_vol":
 		c.u.run = runNop // caches are not modelled here
 		return
 	}
@@ -87,15 +87,12 @@ func (c *compiler) vmem() {
 		return
 	}
 	switch {
-	case strings.HasPrefix(rest, "load_lds_") || unit == "buffer" && in.Flag(isa.FieldLds):
-		what := strings.TrimPrefix(strings.TrimPrefix(rest, "load_"), "lds_")
-		a, ok := accesses[what]
-		if !ok || a.d16 {
+	case c.toLDS(m, unit, rest):
+		if c.u.run == nil {
 			return
 		}
-		m.set(a)
-		m.load = true
-		c.u.run = runLoadLDS
+	case c.block(m, rest):
+	case unit == "global" && strings.HasPrefix(rest, "load_tr_") && c.globalTranspose(m, rest[5:]):
 	case strings.HasSuffix(rest, "_addtid_b32"):
 		m.set(accesses["b32"])
 		m.load, m.write = strings.HasPrefix(rest, "load"), strings.HasPrefix(rest, "store")
@@ -143,10 +140,8 @@ func (c *compiler) vmem() {
 		m.buf.offen, m.buf.idxen = in.Flag(isa.FieldOffen), in.Flag(isa.FieldIdxen)
 		m.hasV = m.buf.offen || m.buf.idxen
 	}
-	if m.flat || m.space == SpaceScratch || m.buf.on {
+	if m.flat || m.space == SpaceScratch || m.buf.on || strings.Contains(rest, "lds") || strings.Contains(rest, "block") || m.tr != nil {
 		// These look at each address.
-	} else if strings.HasPrefix(rest, "load_lds_") {
-		// Not a load of registers.
 	} else if m.load && m.bytes == 4 && !m.d16 {
 		c.u.run = runLoad32
 	} else if m.write && m.atom == nil && m.bytes == 4 && !m.d16 {
@@ -264,7 +259,7 @@ func (w *wave) memory(u *uop, m *memOp, l int, write bool) []byte {
 }
 
 func bytesAt(b []byte, off uint64, n int) []byte {
-	if off+uint64(n) > uint64(len(b)) {
+	if off > uint64(len(b)) || uint64(n) > uint64(len(b))-off {
 		return nil
 	}
 	return b[off:]
@@ -292,38 +287,6 @@ func runLoad(w *wave, u *uop) {
 			}
 		}
 		w.loadLane(m, b, m.dst, l)
-	}
-	w.refGlobal(m, m.bytes, mask)
-}
-
-// runLoadLDS loads into LDS instead of registers: lane l's data goes to M0 + offset + l * size.
-func runLoadLDS(w *wave, u *uop) {
-	m := u.x.mem
-	mask := w.place(u, m)
-	size := (m.bytes + 3) &^ 3
-	base := uint64(w.s[w.m0]) + uint64(m.off)
-	for x := mask; x != 0; x &= x - 1 {
-		l := bits.TrailingZeros64(x)
-		b := w.memory(u, m, l, false)
-		if w.stop == stopFault {
-			return
-		}
-		to := bytesAt(w.g.lds, base+uint64(l*size), size)
-		if to == nil || b == nil {
-			continue
-		}
-		if m.bytes >= 4 {
-			copy(to[:m.bytes], b)
-			continue
-		}
-		v := uint32(b[0])
-		if m.bytes == 2 {
-			v = uint32(le.Uint16(b))
-		}
-		if m.sext {
-			v = uint32(sext(v, uint(8*m.bytes)))
-		}
-		le.PutUint32(to, v)
 	}
 	w.refGlobal(m, m.bytes, mask)
 }

@@ -15,8 +15,9 @@ const accBase = 256
 const (
 	running = iota
 	stopEnd
-	stopBarrier
-	stopYield // its slice of instructions is used up
+	stopBarrier // at the workgroup's barrier
+	stopWait    // for what wave.await says
+	stopYield   // its slice of instructions is used up
 	stopFault
 	stopReload // the program grew
 )
@@ -60,8 +61,9 @@ type wave struct {
 	matrix       []float64 // operands of matrix instructions, see operands
 	blocks       []mats
 	scratchBytes uint32
-	gprIdx       bool // CDNA: VGPR numbers are relative to M0
-	waitBarrier  int  // RDNA4: the barrier that s_barrier_wait waits for
+	patched      bool // MODE has GPR_IDX_EN or VSKIP: each operation is looked at before it runs
+	syncState
+	trapState
 }
 
 func (w *wave) setExec(x uint64) {
@@ -123,9 +125,13 @@ func (w *wave) special(code uint16) uint64 {
 
 func (w *wave) sset(code uint16, v uint32) {
 	switch {
+	case code < isa.Ttmp0:
+		w.s[code] = v
 	case code == w.null:
 	case code < isa.ExecLo:
-		w.s[code] = v
+		if code > isa.Ttmp0+15 || w.priv { // trap registers are the trap handler's alone
+			w.s[code] = v
+		}
 	case code == isa.ExecLo:
 		w.setExec(w.exec&^0xffffffff | uint64(v))
 	case code == isa.ExecHi:
