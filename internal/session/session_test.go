@@ -127,7 +127,7 @@ func TestUncounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := read(t, &o, &buf).Counters[0].Layout
-	if l[0].Unmeasured != "" || l[1].Unmeasured != "the simulator does not model GL2C_MC_WRREQ_STALL: the time model has no count of it" {
+	if l[0].Unmeasured != "" || l[1].Unmeasured != "the simulator does not model GL2C_MC_WRREQ_STALL: the time model's L2 knows no stalls, no memory types and no lines written back" {
 		t.Errorf("%+v", l)
 	}
 }

@@ -38,7 +38,7 @@ func newMachine(g *GPU) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := count.New(count.Config{GPU: g.GPU, Regs: g.regs, Stable: g.stable.Load, L2: tm.L2, Loads: g.opts.Loads})
+	c, err := count.New(count.Config{GPU: g.GPU, Regs: g.regs, Stable: g.stable.Load, L2: tm.L2, Busy: tm.Busy, Loads: g.opts.Loads})
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@
 // # Exact
 //
 // Copies: each die, engine, WGP or instance that GRBM_GFX_INDEX can choose has its own selects, controls and values; broadcasts write all
-// that they reach, a read of several answers for the first, of none reads 0. SQ counters of RDNA hold 32 bits and stop at 2^32-1, all others
+// that they reach, a read goes by the indices (package cp says why) and reads 0 of a copy that is not there. SQ counters of RDNA hold 32 bits and stop at 2^32-1, all others
 // hold 64. CP_PERFMON_CNTL: PERFMON_STATE 0 resets every counter of the die, 1 counts, 2 stops; PERFMON_SAMPLE_ENABLE, or the event
 // PERFCOUNTER_SAMPLE, takes the sample that value registers show until the next. Whether the SQ counts a wave is decided when it starts and holds for
 // its life: its dispatch had COMPUTE_PERFCOUNT_ENABLE, its SQ's SQ_PERFCOUNTER_CTRL has CS_EN, and its VMID is let through (from GFX11 on
@@ -18,9 +18,12 @@
 //
 // # Modelled
 //
-// Cycles, levels, waits, cache and memory counts are the time model's, see package timing. The GPU's clock stands still while no queue
+// Cycles, levels, waits, cache and memory counts are the time model's, see package timing. Which lines waves' accesses touch is exact where
+// they do not scatter beyond what the shaders' log holds; caches have lines of 128 bytes everywhere (gfx90a's vector cache has 64), the L2 fetches and
+// writes whole ones, and all memory is the GPU's own. An address path, a vector cache or an L2 channel is busy from a request's arrival to its data or
+// acknowledgement; of the GRBM's "any of them" events the same, added up without overlap. The GPU's clock stands still while no queue
 // has work, so GRBM_COUNT leaves that out. SQ_BUSY_CYCLES are those with a counted wave in flight; real gfx1200 GPUs add some 90000 to them
-// whatever runs, real gfx1100 and gfx950 ones do not (the tests read these captures). The L2 fetches and writes whole lines of 128 bytes. L2, GRBM
+// whatever runs, real gfx1100 and gfx950 ones do not (the tests read these captures). L2, GRBM
 // and other blocks outside the SQ count all processes' work, filter or not, as hardware's do.
 //
 // # Guesses

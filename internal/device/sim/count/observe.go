@@ -18,12 +18,16 @@ func (u *Unit) settle(d *die, now int64) {
 	if u.L2 != nil {
 		l2 = u.L2(d.no)
 	}
+	var busy timing.BusyStats
+	if u.Busy != nil {
+		busy = u.Busy(d.no)
+	}
 	for _, b := range u.blocks {
 		own := b.of(d)
 		for i := range own {
 			c := &own[i]
 			if run {
-				u.settleCopy(d, b, c, i%b.instances, l2, now)
+				u.settleCopy(d, b, c, i%b.instances, l2, &busy, now)
 			}
 			c.busy.since = now
 			for k := range c.n {
@@ -36,9 +40,10 @@ func (u *Unit) settle(d *die, now int64) {
 	}
 	d.since = now
 	d.l2Last = append(d.l2Last[:0], l2...)
+	d.busy = busy
 }
 
-func (u *Unit) settleCopy(d *die, b *block, c *copyOf, instance int, l2 []timing.L2Stats, now int64) {
+func (u *Unit) settleCopy(d *die, b *block, c *copyOf, instance int, l2 []timing.L2Stats, busy *timing.BusyStats, now int64) {
 	for k := range c.counters {
 		n := &c.counters[k]
 		if n.event == nil {
@@ -57,6 +62,8 @@ func (u *Unit) settleCopy(d *die, b *block, c *copyOf, instance int, l2 []timing
 					c.add(k, uint64(now-s.since), now)
 				}
 			}
+		case byDie:
+			c.add(k, sumBusy(n.event.terms, busy)-sumBusy(n.event.terms, &d.busy), now)
 		case byL2:
 			if instance < len(l2) {
 				var last timing.L2Stats
@@ -91,6 +98,28 @@ func sumL2(terms []term, s *timing.L2Stats) uint64 {
 			v += t.by * s.MemReads
 		case qMemWrites:
 			v += t.by * s.MemWrites
+		case qL2Busy:
+			v += t.by * s.Busy
+		case qMemReadWait:
+			v += t.by * s.MemReadWait
+		case qMemWriteWait:
+			v += t.by * s.MemWriteWait
+		}
+	}
+	return uint64(v)
+}
+
+// sumBusy adds up cycles of a die so far.
+func sumBusy(terms []term, s *timing.BusyStats) uint64 {
+	var v int64
+	for _, t := range terms {
+		switch t.what {
+		case qTABusy:
+			v += t.by * s.TA
+		case qTCBusy:
+			v += t.by * s.TC
+		case qMemBusy:
+			v += t.by * s.Memory
 		}
 	}
 	return uint64(v)

@@ -66,6 +66,7 @@ const (
 	byBusyUnits      // the same, of each unit for itself
 	byAccumulate     // the level of the register before, every cycle
 	byL2
+	byDie
 )
 
 // Quantities beside timing's stats, in what a term names.
@@ -82,6 +83,12 @@ const (
 	qL2Atomics
 	qMemReads
 	qMemWrites
+	qL2Busy
+	qMemReadWait
+	qMemWriteWait
+	qTABusy
+	qTCBusy
+	qMemBusy
 )
 
 // term is a part of a sum.
@@ -147,7 +154,16 @@ type eventKey struct {
 var stats = map[string][]int{
 	"waves": {qWaves}, "items": {qItems}, "groups": {qGroups}, "insts": {qInsts}, "wave_cycles": {qWaveCycles},
 	"l2_hits": {qL2Hits}, "l2_misses": {qL2Misses}, "l2_reads": {qL2Reads}, "l2_writes": {qL2Writes}, "l2_atomics": {qL2Atomics},
-	"mem_reads": {qMemReads}, "mem_writes": {qMemWrites},
+	"mem_reads": {qMemReads}, "mem_writes": {qMemWrites}, "l2_busy": {qL2Busy}, "mem_read_wait": {qMemReadWait}, "mem_write_wait": {qMemWriteWait},
+	"ta_busy": {qTABusy}, "tc_busy": {qTCBusy}, "mem_busy": {qMemBusy},
+	"fetch_level": one(timing.StatLevelFetch), "flat_lds": one(timing.StatFlatLDS),
+	"smem1": one(timing.StatSMEM1), "smem2": one(timing.StatSMEM2), "smem4": one(timing.StatSMEM4), "smem8": one(timing.StatSMEM8),
+	"smem16": one(timing.StatSMEM16), "lds_load": one(timing.StatLDSLoad), "lds_store": one(timing.StatLDSStore), "lds_atomic": one(timing.StatLDSAtomic),
+	"ta_cycles": one(timing.StatCyclesTA), "td_cycles": one(timing.StatCyclesTD), "buffer_cycles": one(timing.StatCyclesBuf),
+	"l0_load": one(timing.StatL0Load), "l0_store": one(timing.StatL0Store), "l0_atomic": one(timing.StatL0Atomic),
+	"l0_atomic_rtn": one(timing.StatL0AtomicRtn), "l0_hit": one(timing.StatL0Hit), "l0_miss": one(timing.StatL0Miss),
+	"l0":      span(timing.StatL0Load, timing.StatL0AtomicRtn),
+	"l2_load": one(timing.StatL2Load), "l2_load_wait": one(timing.StatL2LoadWait), "l2_store_wait": one(timing.StatL2StoreWait),
 	"salu": one(timing.StatSALU), "smem": one(timing.StatSMEM), "smem_store": one(timing.StatSMEMStore),
 	"valu": span(timing.StatVALU, timing.StatMatrixF6F4), "mfma": span(timing.StatMatrixI8, timing.StatMatrixF6F4),
 	"add_f16": one(timing.StatAddF16), "add_f32": one(timing.StatAddF32), "add_f64": one(timing.StatAddF64),
@@ -331,6 +347,8 @@ func parseEvent(s string) (*event, error) {
 		for _, w := range whats {
 			h := byEnd
 			switch {
+			case w >= qTABusy:
+				h = byDie
 			case w >= qL2Hits:
 				h = byL2
 			case w == qWaves, w == qItems, w == qGroups:
@@ -364,8 +382,14 @@ func Modelled(target, block string, number int) (ok bool, why string) {
 	}
 	switch block {
 	case "TCP":
-		return false, "the time model keeps no counts of the vector caches"
-	case "TD", "TCA", "SPI", "CPC", "CPF":
+		return false, "the time model's vector caches know no stalls, no memory types and no translation of addresses"
+	case "TA", "TD":
+		return false, "the time model's texture units know no stalls"
+	case "TCC", "GL2C":
+		return false, "the time model's L2 knows no stalls, no memory types and no lines written back"
+	case "SPI":
+		return false, "the time model does not say why a wave launcher waits"
+	case "TCA", "CPC", "CPF":
 		return false, "the time model has no such unit"
 	}
 	return false, "the time model has no count of it"

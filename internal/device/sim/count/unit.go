@@ -16,6 +16,7 @@ type Config struct {
 	Regs   *pm4.RegTable
 	Stable func() bool                    // whether the stable power state is held; nil: always
 	L2     func(die int) []timing.L2Stats // what a die's channels have counted so far; nil: nothing
+	Busy   func(die int) timing.BusyStats // in which cycles a die's units had work; nil: never
 	Loads  []Load                         // waves of other processes
 }
 
@@ -70,6 +71,7 @@ type die struct {
 	clock  uint32 // RLC_PERFMON_CLK_CNTL
 	since  int64  // clock counters have counted up to here
 	l2Last []timing.L2Stats
+	busy   timing.BusyStats // so far
 }
 
 // block is all copies of a block.

@@ -92,11 +92,12 @@ type regFile struct {
 	sh      *shState             // of the queue that executes
 	uconfig map[pm4.Reg][]uint32 // per engine
 	engines int
-	sel     Select
+	sel     Select // of writes
+	from    Select // of reads
 }
 
 func newRegFile(die, engines int) *regFile {
-	return &regFile{uconfig: map[pm4.Reg][]uint32{}, engines: engines, sel: Select{Die: die, SE: All, SA: All, Instance: All}}
+	return &regFile{uconfig: map[pm4.Reg][]uint32{}, engines: engines, sel: Select{Die: die, SE: All, SA: All, Instance: All}, from: Select{Die: die}}
 }
 
 func (f *regFile) get(r pm4.Reg) uint32 {
@@ -104,7 +105,7 @@ func (f *regFile) get(r pm4.Reg) uint32 {
 		return f.sh[r-shBase]
 	}
 	v := f.uconfig[r]
-	e := max(f.sel.SE, 0)
+	e := f.from.SE
 	if e >= len(v) {
 		return 0 // never written, or an engine that the die has not
 	}
@@ -197,7 +198,7 @@ func (p *Processor) write(r pm4.Reg, v uint32, how access) error {
 		switch {
 		case r == p.names.gfxIndex:
 			f.uconfig[r] = []uint32{v}
-			f.sel = p.selection(die, v)
+			f.sel, f.from = p.selection(die, v)
 		case u != nil:
 			if err := u.WriteReg(p.now, f.sel, r, v); err != nil {
 				return fmt.Errorf("register %s: %w", p.regs.Name(r), err)
@@ -225,7 +226,7 @@ func (p *Processor) read(die int, r pm4.Reg, how access) (uint32, error) {
 		return broadcast, nil
 	}
 	if u := p.unit(r); u != nil {
-		v, err := u.ReadReg(p.now, f.sel, r)
+		v, err := u.ReadReg(p.now, f.from, r)
 		if err != nil {
 			return 0, fmt.Errorf("register %s: %w", p.regs.Name(r), err)
 		}
@@ -234,19 +235,22 @@ func (p *Processor) read(die int, r pm4.Reg, how access) (uint32, error) {
 	return f.get(r), nil
 }
 
-func (p *Processor) selection(die int, v uint32) Select {
+// selection is what GRBM_GFX_INDEX selects for writes, and for reads: those go by the indices alone, since the broadcast fields are named
+// for writes. That is a guess; every driver leaves the indices of what it broadcasts 0.
+func (p *Processor) selection(die int, v uint32) (writes, reads Select) {
 	n := &p.names
-	s := Select{Die: die, SE: All, SA: All, Instance: All}
-	if n.seAll.Get(v) == 0 {
-		s.SE = int(n.se.Get(v))
+	reads = Select{Die: die, SE: int(n.se.Get(v)), SA: int(n.sa.Get(v)), Instance: int(n.instance.Get(v))}
+	writes = reads
+	if n.seAll.Get(v) != 0 {
+		writes.SE = All
 	}
-	if n.saAll.Get(v) == 0 {
-		s.SA = int(n.sa.Get(v))
+	if n.saAll.Get(v) != 0 {
+		writes.SA = All
 	}
-	if n.all.Get(v) == 0 {
-		s.Instance = int(n.instance.Get(v))
+	if n.all.Get(v) != 0 {
+		writes.Instance = All
 	}
-	return s
+	return writes, reads
 }
 
 // die is the lowest active one, which answers where one answer is wanted.

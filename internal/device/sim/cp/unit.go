@@ -22,7 +22,7 @@ type Select struct {
 type Unit interface {
 	Owns(r pm4.Reg) bool
 	WriteReg(now int64, s Select, r pm4.Reg, v uint32) error
-	// ReadReg reads one copy: where several are selected, the first, as hardware answers from one.
+	// ReadReg reads one copy; none is 0.
 	ReadReg(now int64, s Select, r pm4.Reg) (uint32, error)
 }
 

@@ -100,7 +100,7 @@ func (m *Machine) build(live [][]uint32) {
 		cus = 1
 	}
 	for d := range g.Dies {
-		dd := &die{l2: newCache(max(g.L2Bytes, 1<<20)), stats: make([]L2Stats, max(g.L2Channels, 1))}
+		dd := &die{l2: newCache(max(g.L2Bytes, 1<<20)), stats: make([]L2Stats, max(g.L2Channels, 1)), l2Span: make([]busySpan, max(g.L2Channels, 1))}
 		for range g.SEs {
 			dd.engines = append(dd.engines, &engine{die: d})
 		}
@@ -149,6 +149,9 @@ func (m *Machine) build(live [][]uint32) {
 
 // L2 is what the channels of a die's L2 counted since the Machine was made.
 func (m *Machine) L2(die int) []L2Stats { return m.dies[die].stats }
+
+// Busy is in which of the cycles so far a die's units had work.
+func (m *Machine) Busy(die int) BusyStats { return m.dies[die].busy }
 
 // Dispatch places and times the workgroups that the source hands out. It returns when all have ended; or the source's or the
 // context's error, and the Machine is idle again.

@@ -57,12 +57,33 @@ type L2Stats struct {
 	Hits, Misses           int64
 	Reads, Writes, Atomics int64 // requests
 	MemReads, MemWrites    int64 // lines that went to and from memory
+	MemReadWait            int64 // cycles that they took, added up
+	MemWriteWait           int64
+	Busy                   int64 // cycles with a request in it
 	MemRead32, MemWrite64  int64
+}
+
+// BusyStats are the cycles in which any of a die's units of a kind had work.
+type BusyStats struct {
+	TA     int64 // address paths of CUs
+	TC     int64 // vector caches
+	Memory int64 // reads and writes of memory
+}
+
+// busySpan adds up the time that anything was going on, given what begins and ends when, nearly in the order of beginnings.
+type busySpan struct{ end int64 }
+
+func (s *busySpan) add(from, to int64, sum *int64) {
+	if to > s.end {
+		*sum += to - max(from, s.end)
+		s.end = to
+	}
 }
 
 // fromL2 brings a line from the die's L2 or memory; at is when the request arrives at the L2's queue. ready is when the L2 has the line.
 func (m *Machine) fromL2(d *die, line uint64, at int64, write, atomic bool) (ready int64, hit bool) {
-	ch := &d.stats[(line^line>>5^line>>10)%uint64(len(d.stats))]
+	channel := (line ^ line>>5 ^ line>>10) % uint64(len(d.stats))
+	ch := &d.stats[channel]
 	t := max(at<<4, d.l2Free)
 	d.l2Free = t + m.p.l2Line
 	t >>= 4
@@ -75,13 +96,19 @@ func (m *Machine) fromL2(d *die, line uint64, at int64, write, atomic bool) (rea
 	default:
 		ch.Reads++
 	}
+	busy := &d.l2Span[channel]
 	if hit {
 		ch.Hits++
-		return max(t, *r), true
+		ready = max(t, *r)
+		busy.add(at, ready+m.p.l2, &ch.Busy)
+		return ready, true
 	}
 	ch.Misses++
 	if write && !atomic { // written whole: nothing is read
 		ch.MemWrites++
+		ch.MemWriteWait += m.p.storeMem
+		d.memSpan.add(t, t+m.p.storeMem, &d.busy.Memory)
+		busy.add(at, t+m.p.storeMem, &ch.Busy)
 		*r = t
 		return t, false
 	}
@@ -89,11 +116,14 @@ func (m *Machine) fromL2(d *die, line uint64, at int64, write, atomic bool) (rea
 	mt := max(t<<4, d.memFree)
 	d.memFree = mt + m.memLine
 	*r = mt>>4 + m.p.mem - m.p.l2
+	ch.MemReadWait += *r - t
+	d.memSpan.add(t, *r, &d.busy.Memory)
+	busy.add(at, *r+m.p.l2, &ch.Busy)
 	return *r, false
 }
 
 // vector times a vector memory access that issues at t: when its data are back, or its stores acknowledged.
-func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64) int64 {
+func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64, st *Stats) int64 {
 	cu := &u.cus[c]
 	lines := int(ref.Lines)
 	if lines == 0 { // no lane was active
@@ -113,6 +143,8 @@ func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64) int64 {
 		*path = start + max(int64(ref.Bytes)>>7, 1)
 	}
 	d := m.dies[m.engines[u.engine].die]
+	st.N[StatCyclesTA] += busy
+	d.taSpan.add(start, start+busy, &d.busy.TA)
 	first := ref.Addr >> lineShift
 	if ref.Space == shader.SpaceScratch {
 		first += 1 << 40 // private memory is nowhere else
@@ -131,46 +163,55 @@ func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64) int64 {
 		case ref.Atomic:
 			r, _ := m.fromL2(d, line, at, true, true)
 			ready = r + m.p.l2
+			st.N[StatL2StoreWait] += ready - at
 		case ref.Write:
 			r, hit := m.fromL2(d, line, at, true, false)
 			ready = r + m.p.store
 			if !hit {
 				ready = r + m.p.storeMem
 			}
+			st.N[StatL2StoreWait] += ready - at
 		default:
-			ready = m.load(d, u, cu, line, at)
+			ready = m.load(d, u, cu, line, at, st)
 		}
 		done = max(done, ready)
 	}
 	done = max(done, start+busy)
 	if !ref.Write { // data come back through one path of the CU, 64 bytes in a cycle
-		done = max(done, cu.back+int64(ref.Bytes)>>6)
+		n := int64(ref.Bytes) >> 6
+		done = max(done, cu.back+n)
 		cu.back = done
+		st.N[StatCyclesTD] += max(n, 1)
 	}
+	d.tcSpan.add(start, done, &d.busy.TC)
 	return done
 }
 
-func (m *Machine) load(d *die, u *unit, cu *cu, line uint64, at int64) int64 {
+func (m *Machine) load(d *die, u *unit, cu *cu, line uint64, at int64, st *Stats) int64 {
 	r0, hit := cu.l0.find(line)
 	if hit {
+		st.N[StatL0Hit]++
 		return max(at+m.p.l0, *r0)
 	}
+	st.N[StatL0Miss]++
 	if l1 := &m.l1[u.engine*m.g.SAs+u.sa]; l1.sets != nil {
 		r1, hit := l1.find(line)
 		if hit {
 			*r0 = max(at+m.p.l1, *r1)
 			return *r0
 		}
-		*r1 = m.loadL2(d, line, at)
+		*r1 = m.loadL2(d, line, at, st)
 		*r0 = *r1
 		return *r0
 	}
-	*r0 = m.loadL2(d, line, at)
+	*r0 = m.loadL2(d, line, at, st)
 	return *r0
 }
 
-func (m *Machine) loadL2(d *die, line uint64, at int64) int64 {
+func (m *Machine) loadL2(d *die, line uint64, at int64, st *Stats) int64 {
 	r, _ := m.fromL2(d, line, at, false, false)
+	st.N[StatL2Load]++
+	st.N[StatL2LoadWait] += r + m.p.l2 - at
 	return r + m.p.l2
 }
 
@@ -228,6 +269,7 @@ func (m *Machine) fetch(u *unit, pc uint64, t int64, st *Stats) int64 {
 		return max(t, l.ready)
 	}
 	st.N[StatICacheMiss]++
+	st.N[StatLevelFetch] += m.p.icacheMiss
 	l.tag, l.ready = tag, t+m.p.icacheMiss
 	return l.ready
 }

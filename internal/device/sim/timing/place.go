@@ -59,6 +59,10 @@ type die struct {
 	l2Free  int64 // in 1/16 cycles
 	memFree int64
 	stats   []L2Stats // per channel
+	busy    BusyStats
+
+	l2Span                  []busySpan // per channel
+	taSpan, tcSpan, memSpan busySpan
 }
 
 // gfx9Order is the order in which a CU's SIMDs get waves.

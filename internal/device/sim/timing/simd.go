@@ -1,6 +1,8 @@
 package timing
 
 import (
+	"math/bits"
+
 	"github.com/rigprof/rigprof/internal/device/sim/shader"
 	"github.com/rigprof/rigprof/internal/isa"
 )
@@ -201,6 +203,9 @@ func (s *simd) memory(w *wave, o *sop, ref *shader.MemRef, t int64) (execAt int6
 		done := m.scalar(s.u, ref, t, &w.st)
 		w.cnt[o.cnt].push(done)
 		w.st.N[StatLevelSMEM] += done - t
+		if n := ref.Bytes / 4; !ref.Write && bits.OnesCount32(n) == 1 && n <= 16 {
+			w.st.N[StatSMEM1+Stat(bits.TrailingZeros32(n))]++
+		}
 	case local:
 		execAt = max(execAt, cu.ldsFree)
 		lanes := int64(32)
@@ -212,12 +217,32 @@ func (s *simd) memory(w *wave, o *sop, ref *shader.MemRef, t int64) (execAt int6
 		w.st.N[StatLevelLDS] += done - t
 		w.st.N[StatLDSActive] += cycles
 		w.st.N[StatLDSConflict] += conflict
+		switch {
+		case o.do == doFlat:
+			w.st.N[StatFlatLDS]++
+		case ref.Atomic:
+			w.st.N[StatLDSAtomic]++
+		case ref.Write:
+			w.st.N[StatLDSStore]++
+		default:
+			w.st.N[StatLDSLoad]++
+		}
 		if o.do == doFlat {
 			w.cnt[o.cnt].push(done)
 		}
 	default:
 		execAt = max(execAt, cu.vmemFree)
-		done := m.vector(s.u, s.cu, ref, t)
+		ta, wait := w.st.N[StatCyclesTA], w.st.N[StatL2StoreWait]
+		done := m.vector(s.u, s.cu, ref, t, &w.st)
+		lines := lineStat(o.stat)
+		w.st.N[lines] += int64(ref.Lines)
+		if lines == StatL0AtomicRtn { // hardware counts their waits with those of loads
+			w.st.N[StatL2LoadWait] += w.st.N[StatL2StoreWait] - wait
+			w.st.N[StatL2StoreWait] = wait
+		}
+		if o.stat >= StatBufferLoad && o.stat <= StatBufferAtomicRtn {
+			w.st.N[StatCyclesBuf] += w.st.N[StatCyclesTA] - ta
+		}
 		if !m.gfx9 {
 			w.hold(o, t)
 		}
@@ -232,4 +257,17 @@ func (s *simd) memory(w *wave, o *sop, ref *shader.MemRef, t int64) (execAt int6
 		w.st.N[StatCyclesVMEM] += max(int64(ref.Lines), 1)
 	}
 	return execAt
+}
+
+// lineStat is what the lines of an instruction of a kind count as.
+func lineStat(s Stat) Stat {
+	switch s {
+	case StatBufferStore, StatGlobalStore, StatFlatStore, StatScratchStore:
+		return StatL0Store
+	case StatBufferAtomic, StatGlobalAtomic, StatFlatAtomic:
+		return StatL0Atomic
+	case StatBufferAtomicRtn, StatGlobalAtomicRtn, StatFlatAtomicRtn:
+		return StatL0AtomicRtn
+	}
+	return StatL0Load
 }
