@@ -16,6 +16,7 @@ import (
 // are zero too: memory answers at once. No exception flags of the ALUs are collected, so reading them is refused.
 
 const (
+	hwNone     = 0 // reserved; RX 7900 XTX and RX 9070 XT read and write it without a trap in the captures of all operations
 	hwMode     = 1
 	hwStatus   = 2
 	hwTrapSts  = 3
@@ -134,6 +135,8 @@ func (w *wave) ldsAlloc() uint32 {
 
 func (w *wave) hwreg(id uint32) (uint32, bool) {
 	switch id {
+	case hwNone:
+		return 0, true
 	case hwMode:
 		return w.modeReg(), true
 	case hwStatus:

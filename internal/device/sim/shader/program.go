@@ -95,6 +95,13 @@ func (p *Program) grow(st *programState, pc uint64) {
 				break
 			}
 			in, err := isa.Decode(p.arch, code[used:])
+			idle := false
+			if err != nil {
+				var ok bool
+				if in, idle, ok = p.undocumented(code[used:]); ok {
+					err = nil
+				}
+			}
 			if err != nil || in.Size == 0 {
 				u := uop{run: runIllegal}
 				if used >= len(code) {
@@ -105,6 +112,9 @@ func (p *Program) grow(st *programState, pc uint64) {
 			}
 			pi := ProgInst{PC: pc, Inst: in, Class: in.Op.Class}
 			u := p.compile(&pi)
+			if idle {
+				u.run = runNop
+			}
 			i := p.add(st, pi, u)
 			st.byPC[pc] = i
 			if t, ok := in.Target(pc); ok {
@@ -125,6 +135,49 @@ func (p *Program) grow(st *programState, pc uint64) {
 	}
 }
 
+// undocumented decodes what the instruction tables refuse, because LLVM does, but hardware takes. idle: it does nothing
+// here.
+//
+//   - Scalar instructions that RDNA3.5 has and RDNA3 does not. In the trace of a RX 7900 XTX that runs every operation
+//     each of 56 such words is one scalar record of one cycle, and the wave goes on. What it writes is not known; here
+//     that is nothing.
+//   - Long forms of v_readfirstlane_b32, v_swap_b32, v_accvgpr_mov_b32 and, on RDNA4, v_mov_b16, and RDNA4's v_swap_b16,
+//     which AMD's machine-readable tables have.
+func (p *Program) undocumented(code []byte) (in isa.Inst, idle, ok bool) {
+	if len(code) < 4 {
+		return in, false, false
+	}
+	w := le.Uint32(code)
+	var err error
+	switch op := w >> 16 & 0x3ff; {
+	case p.arch == isa.RDNA3 && w>>30 == 2: // SOP2, SOP1, SOPC
+		in, err = isa.Decode(isa.RDNA35, code)
+		return in, true, err == nil && (in.Op.Format == isa.SOP1 || in.Op.Format == isa.SOP2 || in.Op.Format == isa.SOPC)
+	case p.arch == isa.RDNA4 && (w>>25 == 0x3f && w>>9&0xff == 102 || w>>26 == 0x35 && op == 412):
+		in, err = isa.Decode(isa.RDNA35, code)
+		return in, false, err == nil
+	case len(code) < 8:
+	case p.arch.CDNA() && w>>26 == 0x34 && (op == 322 || op == 401 || op == 402):
+		return p.short(code, op-320)
+	case !p.arch.CDNA() && w>>26 == 0x35 && op == 386:
+		return p.short(code, op-384)
+	}
+	return in, false, false
+}
+
+// short decodes a VOP3 instruction of one source as the short form of the same operation.
+func (p *Program) short(code []byte, op uint32) (in isa.Inst, idle, ok bool) {
+	src := le.Uint32(code[4:]) & 0x1ff
+	vop1 := le.AppendUint32(nil, 0x7e000000|le.Uint32(code)&0xff<<17|op<<9|src)
+	in, err := isa.Decode(p.arch, vop1)
+	if err != nil || in.Size != 4 {
+		return in, false, false
+	}
+	in.Size = 8
+	in.Raw[1] = le.Uint32(code[4:])
+	return in, false, true
+}
+
 func (p *Program) add(st *programState, pi ProgInst, u uop) int {
 	u.index = int32(len(st.insts))
 	st.insts = append(st.insts, pi)
@@ -138,8 +191,8 @@ func endsLine(in *isa.Inst) bool {
 		return true
 	}
 	switch in.Op.Name {
-	case "s_branch", "s_setpc_b64", "s_swappc_b64", "s_call_b64", "s_rfe_b64":
-		return in.Op.Name != "s_call_b64" && in.Op.Name != "s_swappc_b64"
+	case "s_branch", "s_setpc_b64", "s_rfe_b64", "s_rfe_restore_b64":
+		return true
 	}
 	return false
 }
