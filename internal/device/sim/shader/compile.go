@@ -1,6 +1,7 @@
 package shader
 
 import (
+	"reflect"
 	"strings"
 
 	"github.com/rigprof/rigprof/internal/isa"
@@ -10,12 +11,14 @@ import (
 type uop struct {
 	run     func(w *wave, u *uop)
 	index   int32
+	next    int32 // index of the operation to run then
 	target  int32 // of a direct branch
 	a, b, c opnd
 	d       uint16 // first VGPR of the result
 	sd      uint16 // scalar destination code
 	n       uint8  // sources
 	size    uint8  // bytes
+	nop     bool   // run does nothing
 	k1      func(d, a *lanes)
 	k2      func(d, a, b *lanes)
 	k3      func(d, a, b, c *lanes)
@@ -130,6 +133,7 @@ func (p *Program) compile(pi *ProgInst) uop {
 	if c.u.run == nil {
 		c.u.run = runUnsupported
 	}
+	c.u.nop = reflect.ValueOf(c.u.run).Pointer() == reflect.ValueOf(runNop).Pointer()
 	return c.u
 }
 

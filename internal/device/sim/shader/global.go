@@ -7,33 +7,39 @@ import (
 
 // Global loads and stores of a dword a lane or less. Lanes usually follow each other in memory.
 
-// addressesBy is addresses, and tells whether each lane's is step above that of the lane before.
-func (w *wave) addressesBy(m *memOp, step int) bool {
+// addressesBy is addresses. Bit g of runs says that each address of lanes 8*g to 8*g+7 is step above that of the lane
+// before, row that each lane's is.
+func (w *wave) addressesBy(m *memOp, step int) (runs uint32, row bool) {
+	all := uint32(1)<<(w.n/8) - 1
 	if !hasAVX || !m.hasV {
 		w.addresses(m)
-		return w.strided(step)
+		if w.strided(step) {
+			return all, true
+		}
+		return 0, false
 	}
 	base := uint64(m.off)
 	if m.hasS {
 		base += w.sget64(m.saddr)
 	}
 	a, s := &w.addr, uint64(step)
-	low := &w.v[m.addr]
-	if !m.v64 {
-		first := base + uint64(low[0])
-		ok := avxAddress32((*[32]uint64)(a[:32]), lo(low), base, first, s)
+	low, high := &w.v[m.addr], &w.v[m.addr+1]
+	if m.v64 {
+		runs = avxAddress64((*[32]uint64)(a[:32]), lo(low), lo(high), base, s)
 		if w.n == 64 {
-			ok = avxAddress32((*[32]uint64)(a[32:]), hi(low), base, first+32*s, s) && ok
+			runs |= avxAddress64((*[32]uint64)(a[32:]), hi(low), hi(high), base, s) << 4
 		}
-		return ok
+	} else {
+		runs = avxAddress32((*[32]uint64)(a[:32]), lo(low), base, s)
+		if w.n == 64 {
+			runs |= avxAddress32((*[32]uint64)(a[32:]), hi(low), base, s) << 4
+		}
 	}
-	high := &w.v[m.addr+1]
-	first := base + (uint64(low[0]) | uint64(high[0])<<32)
-	ok := avxAddress64((*[32]uint64)(a[:32]), lo(low), lo(high), base, first, s)
-	if w.n == 64 {
-		ok = avxAddress64((*[32]uint64)(a[32:]), hi(low), hi(high), base, first+32*s, s) && ok
+	row = runs == all
+	for l := 8; row && l < w.n; l += 8 {
+		row = a[l] == a[l-8]+8*s
 	}
-	return ok
+	return runs, row
 }
 
 // strided tells whether the lanes' data follow each other without gaps.
@@ -50,7 +56,7 @@ func (w *wave) strided(bytes int) bool {
 
 func runLoad32(w *wave, u *uop) {
 	m := u.x.mem
-	row := w.addressesBy(m, 4)
+	runs, row := w.addressesBy(m, 4)
 	d := &w.v[m.dst]
 	mask := w.exec
 	a := &w.addr
@@ -61,31 +67,51 @@ func runLoad32(w *wave, u *uop) {
 			return
 		}
 	}
-	seg := &w.mem.seg[0]
-	for x := mask; x != 0; x &= x - 1 {
-		l := bits.TrailingZeros64(x) & 63
-		if off := a[l] - seg.base; off < uint64(len(seg.b)) && uint64(len(seg.b))-off >= 4 {
-			d[l] = le.Uint32(seg.b[off:])
-			continue
-		}
-		b := w.mem.find(a[l], 4, false)
-		if b == nil {
-			var p [4]byte
-			if !w.mem.span(a[l], p[:], false) {
-				w.badAddress(u, a[l], l, false)
-				return
+	for l := 0; l < w.n && l < 64; l += 8 {
+		part := mask >> l & 255
+		if part == 255 && runs>>(l/8)&1 != 0 {
+			if b := w.mem.find(a[l], 32, false); b != nil {
+				load8((*[8]uint32)(d[l:]), b)
+				continue
 			}
-			b = p[:]
 		}
-		d[l] = le.Uint32(b)
+		seg := &w.mem.seg[0]
+		for x := part; x != 0; x &= x - 1 {
+			i := (l + bits.TrailingZeros64(x)) & 63
+			if off := a[i] - seg.base; off < uint64(len(seg.b)) && uint64(len(seg.b))-off >= 4 {
+				d[i] = le.Uint32(seg.b[off:])
+				continue
+			}
+			b := w.mem.find(a[i], 4, false)
+			if b == nil {
+				var p [4]byte
+				if !w.mem.span(a[i], p[:], false) {
+					w.badAddress(u, a[i], i, false)
+					return
+				}
+				b = p[:]
+			}
+			d[i] = le.Uint32(b)
+		}
 	}
-	w.refGlobal(m, 4, mask)
+	w.refRuns(m, 4, mask, runs)
+}
+
+func load8(d *[8]uint32, b []byte) {
+	b = b[:32]
+	if hasAVX { // the processor is little-endian too
+		*d = *(*[8]uint32)(unsafe.Pointer(&b[0]))
+		return
+	}
+	for i := range d {
+		d[i] = le.Uint32(b[4*i:])
+	}
 }
 
 // loadRow loads a dword a lane from consecutive bytes.
 func (w *wave) loadRow(d *vreg, b []byte) {
 	b = b[:4*w.n]
-	if hasAVX { // the processor is little-endian too
+	if hasAVX {
 		w.stepped(d, unsafe.Pointer(&b[0]), 4)
 		return
 	}
@@ -99,7 +125,7 @@ func (w *wave) loadRow(d *vreg, b []byte) {
 
 func runStore32(w *wave, u *uop) {
 	m := u.x.mem
-	row := w.addressesBy(m, 4)
+	runs, row := w.addressesBy(m, 4)
 	d := &w.v[m.data]
 	mask := w.exec
 	a := &w.addr
@@ -110,21 +136,41 @@ func runStore32(w *wave, u *uop) {
 			return
 		}
 	}
-	for x := mask; x != 0; x &= x - 1 {
-		l := bits.TrailingZeros64(x) & 63
-		b := w.mem.find(a[l], 4, true)
-		if b == nil {
-			var p [4]byte
-			le.PutUint32(p[:], d[l])
-			if !w.mem.span(a[l], p[:], true) {
-				w.badAddress(u, a[l], l, true)
-				return
+	for l := 0; l < w.n && l < 64; l += 8 {
+		part := mask >> l & 255
+		if part == 255 && runs>>(l/8)&1 != 0 {
+			if b := w.mem.find(a[l], 32, true); b != nil {
+				store8((*[8]uint32)(d[l:]), b)
+				continue
 			}
-			continue
 		}
-		le.PutUint32(b, d[l])
+		for x := part; x != 0; x &= x - 1 {
+			i := (l + bits.TrailingZeros64(x)) & 63
+			b := w.mem.find(a[i], 4, true)
+			if b == nil {
+				var p [4]byte
+				le.PutUint32(p[:], d[i])
+				if !w.mem.span(a[i], p[:], true) {
+					w.badAddress(u, a[i], i, true)
+					return
+				}
+				continue
+			}
+			le.PutUint32(b, d[i])
+		}
 	}
-	w.refGlobal(m, 4, mask)
+	w.refRuns(m, 4, mask, runs)
+}
+
+func store8(d *[8]uint32, b []byte) {
+	b = b[:32]
+	if hasAVX {
+		*(*[8]uint32)(unsafe.Pointer(&b[0])) = *d
+		return
+	}
+	for i, x := range d {
+		le.PutUint32(b[4*i:], x)
+	}
 }
 
 func (w *wave) storeRow(d *vreg, b []byte) {
@@ -148,41 +194,31 @@ func (w *wave) storeRow(d *vreg, b []byte) {
 // runLoadSmall loads one or two bytes a lane.
 func runLoadSmall(w *wave, u *uop) {
 	m := u.x.mem
-	row := w.addressesBy(m, m.bytes)
+	size := m.bytes
+	runs, row := w.addressesBy(m, size)
 	mask := w.exec
 	a, t := &w.addr, &w.t[3]
-	b := []byte(nil)
-	if row && mask == w.full {
-		b = w.mem.find(a[0], m.bytes*w.n, false)
-	}
-	switch {
-	case b != nil && m.bytes == 2:
-		b = b[:2*w.n]
-		for l := range t {
-			if 2*l+2 > len(b) {
-				break
+	for l := 0; l < w.n && l < 64; l += 8 {
+		part := mask >> l & 255
+		if part == 255 && runs>>(l/8)&1 != 0 {
+			if b := w.mem.find(a[l], 8*size, false); b != nil {
+				widen8((*[8]uint32)(t[l:]), b, size)
+				continue
 			}
-			t[l] = uint32(le.Uint16(b[2*l:]))
 		}
-	case b != nil:
-		for l, x := range b[:w.n] {
-			t[l&63] = uint32(x)
-		}
-	default:
 		seg := &w.mem.seg[0]
-		size := uint64(m.bytes)
-		for x := mask; x != 0; x &= x - 1 {
-			l := bits.TrailingZeros64(x) & 63
+		for x := part; x != 0; x &= x - 1 {
+			i := (l + bits.TrailingZeros64(x)) & 63
 			var b []byte
-			if off := a[l] - seg.base; off < uint64(len(seg.b)) && uint64(len(seg.b))-off >= size {
+			if off := a[i] - seg.base; off < uint64(len(seg.b)) && uint64(len(seg.b))-off >= 2 {
 				b = seg.b[off:]
-			} else if b = w.memory(u, m, l, false); b == nil {
+			} else if b = w.memory(u, m, i, false); b == nil {
 				return
 			}
 			if size == 2 {
-				t[l] = uint32(le.Uint16(b))
+				t[i] = uint32(le.Uint16(b))
 			} else {
-				t[l] = uint32(b[0])
+				t[i] = uint32(b[0])
 			}
 		}
 	}
@@ -204,11 +240,24 @@ func runLoadSmall(w *wave, u *uop) {
 		}
 	}
 	w.put(d, t, mask)
-	if b != nil {
-		w.refRow(m, m.bytes)
+	if row && mask == w.full {
+		w.refRow(m, size)
 		return
 	}
-	w.refGlobal(m, m.bytes, mask)
+	w.refRuns(m, size, mask, runs)
+}
+
+func widen8(d *[8]uint32, b []byte, size int) {
+	if size == 2 {
+		b = b[:16]
+		for i := range d {
+			d[i] = uint32(le.Uint16(b[2*i:]))
+		}
+		return
+	}
+	for i, x := range b[:8] {
+		d[i&7] = uint32(x)
+	}
 }
 
 // runStoreSmall stores one or two bytes a lane.
@@ -247,7 +296,10 @@ func (w *wave) refRow(m *memOp, bytes int) {
 }
 
 // refGlobal logs a vector access to memory: the addresses are in w.addr.
-func (w *wave) refGlobal(m *memOp, bytes int, mask uint64) {
+func (w *wave) refGlobal(m *memOp, bytes int, mask uint64) { w.refRuns(m, bytes, mask, 0) }
+
+// refRuns is refGlobal where bit g of runs says that the data of lanes 8*g to 8*g+7 follow each other.
+func (w *wave) refRuns(m *memOp, bytes int, mask uint64, runs uint32) {
 	if !w.logs {
 		return
 	}
@@ -257,41 +309,45 @@ func (w *wave) refGlobal(m *memOp, bytes int, mask uint64) {
 		w.log.ref(r)
 		return
 	}
+	r.Bytes = uint32(bytes) * uint32(r.Lanes)
 	if m.space == SpaceScratch {
 		// Lanes are interleaved in dwords: a lane offset is a line per dword of all lanes.
 		r.Addr = w.addr[bits.TrailingZeros64(mask)]
-		r.Bytes = uint32(bytes) * uint32(r.Lanes)
 		r.Lines = uint16(max((bytes+3)/4*w.n*4/128, 1))
 		w.log.ref(r)
 		return
 	}
-	// Lines are counted with the last few remembered, then exactly where they do not come in order.
+	// Lines are counted with the last one remembered, then exactly where they do not come in order.
 	lowest := ^uint64(0)
 	last := ^uint64(0)
 	lines := 0
-	sorted := true
-	for x := mask; x != 0; x &= x - 1 {
-		a := w.addr[bits.TrailingZeros64(x)]
-		lowest = min(lowest, a)
-		first, end := a>>7, (a+uint64(bytes)-1)>>7
-		if first == last && end == last {
-			continue
+count:
+	for l := 0; l < w.n && l < 64; l += 8 {
+		part := mask >> l & 255
+		size := uint64(bytes)
+		if part == 255 && runs>>(l/8)&1 != 0 {
+			part, size = 1, 8*size
 		}
-		if last != ^uint64(0) && first < last {
-			sorted = false
-			break
+		for x := part; x != 0; x &= x - 1 {
+			a := w.addr[(l+bits.TrailingZeros64(x))&63]
+			lowest = min(lowest, a)
+			first, end := a>>7, (a+size-1)>>7
+			if first == last && end == last {
+				continue
+			}
+			if last != ^uint64(0) && first < last {
+				lowest, last, lines = w.countLines(bytes, mask)
+				break count
+			}
+			lines += int(end-first) + 1
+			if first == last {
+				lines--
+			}
+			last = end
 		}
-		lines += int(end-first) + 1
-		if first == last {
-			lines--
-		}
-		last = end
-	}
-	if !sorted {
-		lowest, last, lines = w.countLines(bytes, mask)
 	}
 	r.Span = uint32(min(last-lowest>>7, 1<<32-1))
-	r.Addr, r.Lines, r.Bytes = lowest, uint16(lines), uint32(bytes)*uint32(r.Lanes)
+	r.Addr, r.Lines = lowest, uint16(lines)
 	w.log.ref(r)
 }
 

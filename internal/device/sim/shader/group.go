@@ -247,7 +247,7 @@ func (w *wave) resume(fuel int64) {
 		}
 		for w.stop == running {
 			u := &code[w.ip]
-			w.ip++
+			w.ip = int(u.next)
 			u.run(w, u)
 		}
 		if w.stop == stopReload {
@@ -306,12 +306,12 @@ func (w *wave) account() {
 		return
 	}
 	w.log.Insts = w.spent
-	insts := w.prog.view()
+	class := w.prog.state.Load().class
 	var n int64
-	for i := range min(len(insts), len(w.hits)) {
-		n += w.hits[i]
+	for i, h := range w.hits[:min(len(class), len(w.hits))] {
+		n += h
 		if n != 0 {
-			w.log.Class[insts[i].Class] += uint64(n)
+			w.log.Class[class[i]] += uint64(n)
 		}
 	}
 }

@@ -141,10 +141,10 @@ func avxGather(d, v *lanes, p unsafe.Pointer)
 func avxStrided(d *lanes, p unsafe.Pointer, step uint32)
 
 //go:noescape
-func avxAddress64(a *[32]uint64, low, high *lanes, base, first, step uint64) bool
+func avxAddress64(a *[32]uint64, low, high *lanes, base, step uint64) uint32
 
 //go:noescape
-func avxAddress32(a *[32]uint64, low *lanes, base, first, step uint64) bool
+func avxAddress32(a *[32]uint64, low *lanes, base, step uint64) uint32
 
 //go:noescape
 func avxMad64(dl, dh, a, b, cl, ch *lanes) uint32

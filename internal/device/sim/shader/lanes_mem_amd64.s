@@ -126,30 +126,46 @@ TEXT ·avxStrided(SB), NOSPLIT, $0-20
 	VZEROUPPER
 	RET
 
-// ADDRESSES needs in Y8 what the next four addresses are if they are in step, in Y9 four times the step, in Y10 the
-// base; Y11 collects differences.
-#define ADDRESSES(OFF) \
+// RUN stores the addresses of eight lanes, in Y0 and Y1 less the base, and sets bit BIT of R8 if each is a step above that
+// of the lane before. Y8 is 0 to 3 steps, Y9 four, Y10 the base.
+#define RUN(OFF, BIT) \
 	VPADDQ Y10, Y0, Y0 \
+	VPADDQ Y10, Y1, Y1 \
 	VMOVDQU Y0, (2*OFF)(DI) \
-	VPXOR Y8, Y0, Y0 \
-	VPOR Y0, Y11, Y11 \
-	VPADDQ Y9, Y8, Y8
-
-#define ADDRESS64(OFF) \
-	VPMOVZXDQ OFF(SI), Y0 \
-	VPMOVZXDQ OFF(DX), Y1 \
-	VPSLLQ $32, Y1, Y1 \
+	VMOVDQU Y1, (2*OFF+32)(DI) \
+	VPBROADCASTQ X0, Y2 \
+	VPADDQ Y8, Y2, Y2 \
+	VPADDQ Y9, Y2, Y3 \
+	VPXOR Y2, Y0, Y0 \
+	VPXOR Y3, Y1, Y1 \
 	VPOR Y1, Y0, Y0 \
-	ADDRESSES(OFF)
+	XORL AX, AX \
+	VPTEST Y0, Y0 \
+	SETEQ AX \
+	SHLL $BIT, AX \
+	ORL AX, R8
 
-#define ADDRESS32(OFF) \
+#define RUN64(OFF, BIT) \
 	VPMOVZXDQ OFF(SI), Y0 \
-	ADDRESSES(OFF)
+	VPMOVZXDQ OFF(DX), Y2 \
+	VPMOVZXDQ (OFF+16)(SI), Y1 \
+	VPMOVZXDQ (OFF+16)(DX), Y3 \
+	VPSLLQ $32, Y2, Y2 \
+	VPSLLQ $32, Y3, Y3 \
+	VPOR Y2, Y0, Y0 \
+	VPOR Y3, Y1, Y1 \
+	RUN(OFF, BIT)
 
-// INSTEP sets up Y8 to Y11: base in AX, first in BX, step in CX.
-#define INSTEP \
+#define RUN32(OFF, BIT) \
+	VPMOVZXDQ OFF(SI), Y0 \
+	VPMOVZXDQ (OFF+16)(SI), Y1 \
+	RUN(OFF, BIT)
+
+// RUNS sets up Y8 to Y10 and R8: base in AX, step in CX.
+#define RUNS \
 	VMOVQ AX, X10 \
 	VPBROADCASTQ X10, Y10 \
+	XORL BX, BX \
 	VMOVQ BX, X8 \
 	ADDQ CX, BX \
 	VPINSRQ $1, BX, X8, X8 \
@@ -161,49 +177,37 @@ TEXT ·avxStrided(SB), NOSPLIT, $0-20
 	SHLQ $2, CX \
 	VMOVQ CX, X9 \
 	VPBROADCASTQ X9, Y9 \
-	VPXOR Y11, Y11, Y11
+	XORL R8, R8
 
-// func avxAddress64(a *[32]uint64, low, high *lanes, base, first, step uint64) bool
-TEXT ·avxAddress64(SB), NOSPLIT, $0-49
+// func avxAddress64(a *[32]uint64, low, high *lanes, base, step uint64) uint32: addresses, and a bit for each eight in step
+TEXT ·avxAddress64(SB), NOSPLIT, $0-44
 	MOVQ a+0(FP), DI
 	MOVQ low+8(FP), SI
 	MOVQ high+16(FP), DX
 	MOVQ base+24(FP), AX
-	MOVQ first+32(FP), BX
-	MOVQ step+40(FP), CX
-	INSTEP
-	ADDRESS64(0)
-	ADDRESS64(16)
-	ADDRESS64(32)
-	ADDRESS64(48)
-	ADDRESS64(64)
-	ADDRESS64(80)
-	ADDRESS64(96)
-	ADDRESS64(112)
-	VPTEST Y11, Y11
-	SETEQ ret+48(FP)
+	MOVQ step+32(FP), CX
+	RUNS
+	RUN64(0, 0)
+	RUN64(32, 1)
+	RUN64(64, 2)
+	RUN64(96, 3)
 	VZEROUPPER
+	MOVL R8, ret+40(FP)
 	RET
 
-// func avxAddress32(a *[32]uint64, low *lanes, base, first, step uint64) bool
-TEXT ·avxAddress32(SB), NOSPLIT, $0-41
+// func avxAddress32(a *[32]uint64, low *lanes, base, step uint64) uint32
+TEXT ·avxAddress32(SB), NOSPLIT, $0-36
 	MOVQ a+0(FP), DI
 	MOVQ low+8(FP), SI
 	MOVQ base+16(FP), AX
-	MOVQ first+24(FP), BX
-	MOVQ step+32(FP), CX
-	INSTEP
-	ADDRESS32(0)
-	ADDRESS32(16)
-	ADDRESS32(32)
-	ADDRESS32(48)
-	ADDRESS32(64)
-	ADDRESS32(80)
-	ADDRESS32(96)
-	ADDRESS32(112)
-	VPTEST Y11, Y11
-	SETEQ ret+40(FP)
+	MOVQ step+24(FP), CX
+	RUNS
+	RUN32(0, 0)
+	RUN32(32, 1)
+	RUN32(64, 2)
+	RUN32(96, 3)
 	VZEROUPPER
+	MOVL R8, ret+32(FP)
 	RET
 
 // JOIN makes four 64-bit lanes of the halves at LOW and HIGH.

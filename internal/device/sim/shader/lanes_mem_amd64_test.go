@@ -71,32 +71,36 @@ func TestAVXMemory(t *testing.T) {
 		avxStrided(&got, unsafe.Pointer(&data[0]), step)
 		same("strided", want, got)
 
-		// Addresses in a row, exact or with one lane off.
+		// Addresses in runs of eight, exact or with one lane off.
 		origin := uint64(0x7f0000000000) + uint64(r.Uint32())
-		by, start := uint64(r.IntN(64)), uint64(r.Uint64()>>20)
-		var addr, wantAddr [32]uint64
-		for i := range wantAddr {
-			x := start + uint64(i)*by
-			if i == off {
-				x ^= 1 << r.IntN(48)
+		by := uint64(r.IntN(64))
+		for _, bits := range []int{48, 32} {
+			var addr, wantAddr [32]uint64
+			runs := uint32(15)
+			for g := range 4 {
+				start := r.Uint64() >> (64 - bits)
+				for i := range 8 {
+					x := (start + uint64(i)*by) & (1<<bits - 1)
+					if l := 8*g + i; l == off {
+						x ^= 1 << r.IntN(bits)
+					}
+					l := 8*g + i
+					a[l], b[l] = uint32(x), uint32(x>>32)
+					wantAddr[l] = origin + x
+					if wantAddr[l] != wantAddr[8*g]+uint64(i)*by {
+						runs &^= 1 << g
+					}
+				}
 			}
-			a[i], b[i] = uint32(x), uint32(x>>32)
-			wantAddr[i] = origin + x
-		}
-		ok := avxAddress64(&addr, &a, &b, origin, origin+start, by)
-		same("address64", off == 32, ok)
-		same("address64", wantAddr, addr)
-		start >>= 20
-		for i := range wantAddr {
-			a[i] = uint32(start + uint64(i)*by)
-			if i == off {
-				a[i] ^= 1 << r.IntN(32)
+			var got uint32
+			if bits == 48 {
+				got = avxAddress64(&addr, &a, &b, origin, by)
+			} else {
+				got = avxAddress32(&addr, &a, origin, by)
 			}
-			wantAddr[i] = origin + uint64(a[i])
+			same("runs", runs, got)
+			same("addresses", wantAddr, addr)
 		}
-		ok = avxAddress32(&addr, &a, origin, origin+start, by)
-		same("address32", off == 32, ok)
-		same("address32", wantAddr, addr)
 
 		for i := range a {
 			a[i], b[i], e[i] = pattern(r), pattern(r), pattern(r)

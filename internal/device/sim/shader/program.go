@@ -29,6 +29,7 @@ type Program struct {
 type programState struct {
 	insts []ProgInst
 	code  []uop // one more than insts per straight line: its continuation
+	class []isa.Class
 	byPC  map[uint64]int
 }
 
@@ -63,7 +64,7 @@ func (p *Program) target(pc uint64) int {
 	if i, ok := st.byPC[pc]; ok {
 		return i
 	}
-	next := &programState{insts: st.insts, code: append([]uop(nil), st.code...), byPC: make(map[uint64]int, len(st.byPC)+64)}
+	next := &programState{insts: st.insts, code: append([]uop(nil), st.code...), class: append([]isa.Class(nil), st.class...), byPC: make(map[uint64]int, len(st.byPC)+64)}
 	for k, v := range st.byPC {
 		next.byPC[k] = v
 	}
@@ -85,6 +86,7 @@ func (p *Program) grow(st *programState, pc uint64) {
 		}
 		code, _ := p.mem.Map(pc, false)
 		start, used := pc, 0
+		begin := len(st.code)
 		for {
 			if at, ok := st.byPC[pc]; ok { // run into known code: go on there
 				p.add(st, ProgInst{PC: pc}, uop{run: runJoin, target: int32(at)})
@@ -127,6 +129,7 @@ func (p *Program) grow(st *programState, pc uint64) {
 				break
 			}
 		}
+		skipNops(st.code[begin:], st.insts[begin:])
 		p.checks = append(p.checks, codeBytes{start, append([]byte(nil), code[:used]...)})
 	}
 	for _, i := range branches {
@@ -180,9 +183,35 @@ func (p *Program) short(code []byte, op uint32) (in isa.Inst, idle, ok bool) {
 
 func (p *Program) add(st *programState, pi ProgInst, u uop) int {
 	u.index = int32(len(st.insts))
+	u.next = u.index + 1
 	st.insts = append(st.insts, pi)
+	st.class = append(st.class, pi.Class)
 	st.code = append(st.code, u)
 	return int(u.index)
+}
+
+// skipNops lets operations that neither stop the wave nor look at where it is go on behind those that do nothing, such as
+// waits for counters. Counts are kept for whole straight lines, so these are counted all the same.
+func skipNops(code []uop, insts []ProgInst) {
+	for i := len(code) - 2; i >= 0; i-- {
+		u, then := &code[i], &code[i+1]
+		if then.nop && (u.nop || goesOn(&insts[i])) {
+			u.next = then.next
+		}
+	}
+}
+
+func goesOn(pi *ProgInst) bool {
+	if pi.Inst.Op == nil {
+		return false
+	}
+	switch pi.Inst.Op.Format {
+	case isa.SOP2, isa.SOPC, isa.VOP1, isa.VOP2, isa.VOPC, isa.VOP3, isa.VOP3SD, isa.VOP3P, isa.VOP3PX, isa.VOPD, isa.GLOBAL:
+		return true
+	case isa.DS:
+		return pi.Mem && !pi.Inst.Flag(isa.FieldGds)
+	}
+	return false
 }
 
 // endsLine tells whether control never goes on behind the instruction.

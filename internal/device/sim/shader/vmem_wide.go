@@ -11,7 +11,8 @@ func runLoadWide(w *wave, u *uop) {
 	m := u.x.mem
 	mask := w.exec
 	size := m.bytes
-	if w.addressesBy(m, size) && mask == w.full {
+	runs, row := w.addressesBy(m, size)
+	if row && mask == w.full {
 		if b := w.mem.find(w.addr[0], size*w.n, false); b != nil {
 			b = b[:size*w.n]
 			for k := range m.words {
@@ -45,14 +46,15 @@ func runLoadWide(w *wave, u *uop) {
 			w.v[m.dst+uint16(k)][l] = le.Uint32(b[4*k:])
 		}
 	}
-	w.refGlobal(m, size, mask)
+	w.refRuns(m, size, mask, runs)
 }
 
 func runStoreWide(w *wave, u *uop) {
 	m := u.x.mem
 	mask := w.exec
 	size := m.bytes
-	if w.addressesBy(m, size) && mask == w.full {
+	runs, row := w.addressesBy(m, size)
+	if row && mask == w.full {
 		if b := w.mem.find(w.addr[0], size*w.n, true); b != nil {
 			b = b[:size*w.n]
 			for k := range m.words {
@@ -79,5 +81,5 @@ func runStoreWide(w *wave, u *uop) {
 			return
 		}
 	}
-	w.refGlobal(m, size, mask)
+	w.refRuns(m, size, mask, runs)
 }
