@@ -30,6 +30,7 @@ type Code interface {
 type codeCache struct {
 	code  Code
 	pages map[uint64]*codePage
+	slab  []codeNode // to make nodes of
 }
 
 const (
@@ -50,13 +51,22 @@ type cachedInsn struct {
 	node          *codeNode // nil where a record here is not plain
 }
 
-// codeNode is where a wave may stand whose next record needs no thought: it belongs to one instruction, behind none or some
-// that send nothing, and the wave goes on at one of two addresses.
+// codeNode is where a wave may stand. Most are plain: there the next record needs no thought. It belongs to one instruction, behind
+// none or some that send nothing, and the wave goes on at one of two nodes.
 type codeNode struct {
-	start, pc     uint64    // where the wave stands; the record's address
-	after, target uint64    // where it goes on; a branch that is taken
-	next, taken   *codeNode // the nodes there; nil: not looked up, or none
+	pc    uint64       // the record's address
+	succ  [2]*codeNode // behind it, and behind a branch that is taken
+	rare  bool         // it is not plain, or nobody looked so far
+	start uint64       // where the wave stands; 0: not known
 }
+
+// Nodes of no address.
+var (
+	nodeNowhere = &codeNode{} // of waves whose records get none, for now or at all
+	nodeRare    = &codeNode{rare: true}
+)
+
+func init() { nodeNowhere.succ = [2]*codeNode{nodeNowhere, nodeNowhere} }
 
 var noPage = codePage{base: 1 << 63} // of no address
 
@@ -105,13 +115,34 @@ func (c *codeCache) resolve(in *cachedInsn, pc uint64) {
 		return
 	}
 	after := pc + skip + uint64(at.Size)
-	in.node = &codeNode{start: pc, pc: pc + skip, after: after, target: after + uint64(int64(at.Offset))}
+	in.node = c.make(codeNode{start: pc, pc: pc + skip})
+	next := c.edge(after)
+	in.node.succ = [2]*codeNode{next, next}
+	if at.Offset != 0 {
+		in.node.succ[1] = c.edge(after + uint64(int64(at.Offset)))
+	}
 }
 
-// node is the node of an address, or nil.
+// edge is the node at an address that nobody looked at so far.
+func (c *codeCache) edge(pc uint64) *codeNode {
+	if pc == 0 {
+		return nodeNowhere
+	}
+	return c.make(codeNode{start: pc, rare: true})
+}
+
+func (c *codeCache) make(n codeNode) *codeNode {
+	if len(c.slab) == cap(c.slab) {
+		c.slab = make([]codeNode, 0, 128)
+	}
+	c.slab = append(c.slab, n)
+	return &c.slab[len(c.slab)-1]
+}
+
+// node is the plain node of an address, or nodeRare.
 func (c *codeCache) node(page **codePage, pc uint64) *codeNode {
-	if in := c.at(page, pc); in != nil {
+	if in := c.at(page, pc); in != nil && in.node != nil {
 		return in.node
 	}
-	return nil
+	return nodeRare
 }

@@ -10,7 +10,7 @@ import "github.com/rigprof/rigprof/internal/gpu"
 func (w *Walker) Flush() {
 	k := &w.walk
 	for _, t := range k.slots {
-		if t != nil && t.live {
+		if t.live {
 			k.flush(t, w.family == gpu.GFX9, w.now)
 		}
 	}
@@ -52,8 +52,10 @@ func (t *tracedWave) final(gfx9 bool, now Cycles) int {
 		return n
 	}
 	// A WAVE_READY of the newest one's clock changes it, a restored wave lengthens its CONTEXT.
-	if n > 0 && n == len(t.insts) && (t.since >= now || t.insts[n-1].Category == CategoryContext) {
-		n--
+	if n > 0 && n == len(t.insts) {
+		if in := &t.insts[n-1]; in.Time+Cycles(in.Stall) >= now || in.Category == CategoryImmed && in.Time+Cycles(in.Stall)+1 >= now || in.Category == CategoryContext {
+			n--
+		}
 	}
 	return n
 }

@@ -2,7 +2,6 @@ package sqtt
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/rigprof/rigprof/internal/gpu"
@@ -60,28 +59,16 @@ func early(in *Inst, from Cycles) bool {
 	return in.Category != CategoryMessage && in.Category != CategoryImmed && in.Time+Cycles(in.Stall) < from
 }
 
-func wholeWaves(f gpu.Family, h Header, buf []byte, code Code) []WaveInsts {
+func wholeWaves(t *testing.T, f gpu.Family, h Header, buf []byte, code Code) []WaveInsts {
 	var out []WaveInsts
-	Walk(f, WalkOptions{Header: h}, buf, code, func(p *WaveInsts) {
-		c := *p
-		c.Insts = slices.Clone(p.Insts)
-		if n := len(out); n > 0 && c.First > 0 && out[n-1].Wave.Slot == c.Wave.Slot && !out[n-1].Last {
-			out[n-1].Insts = append(out[n-1].Insts, c.Insts...)
-			out[n-1].Last, out[n-1].Wave = c.Last, c.Wave
-			return
-		}
-		out = append(out, c)
-	})
-	for i := range out {
-		out[i].First = 0
-	}
+	Walk(f, WalkOptions{Header: h}, buf, code, joined(t, func(w *WaveInsts) { out = append(out, *w) }))
 	return out
 }
 
 // checkFlush says whether Flush changes when records come and nothing else.
 func checkFlush(t *testing.T, name string, f gpu.Family, buf []byte, code Code, pieces ...int) {
 	t.Helper()
-	want := wholeWaves(f, HeaderAuto, buf, code)
+	want := wholeWaves(t, f, HeaderAuto, buf, code)
 	for _, piece := range pieces {
 		got := flushed(t, f, HeaderAuto, buf, piece, code)
 		if i := firstDifferentWave(want, got); i >= 0 {

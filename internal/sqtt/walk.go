@@ -1,6 +1,8 @@
 package sqtt
 
 import (
+	"math"
+	"math/bits"
 	"reflect"
 	"slices"
 
@@ -41,14 +43,18 @@ func (w *Walker) Reset(f gpu.Family, o WalkOptions, code Code, emit func(*WaveIn
 	if !sameCode(k.cache.code, code) {
 		k.cache = codeCache{code: code}
 	}
-	waves := k.slots
-	*k = walk{cache: k.cache, emit: emit, cu: uint32(o.CU), dprate: 1, phase9: 3}
-	for i := range waves {
-		if waves[i] != nil {
-			*waves[i] = tracedWave{insts: waves[i].insts[:0], pcs: waves[i].pcs[:0], gfx9: wave9State{stalls: waves[i].gfx9.stalls[:0], open: waves[i].gfx9.open[:0]}}
+	waves, used, slots := k.waves, k.used, k.slots
+	if waves == nil {
+		waves, used = new([64]tracedWave), math.MaxUint64
+		for i := range waves {
+			slots[i] = &waves[i]
 		}
 	}
-	k.slots = waves
+	for ; used != 0; used &= used - 1 {
+		t := &waves[bits.TrailingZeros64(used)]
+		*t = tracedWave{at: nodeRare, insts: t.insts[:0], pcs: t.pcs[:0], gfx9: wave9State{stalls: t.gfx9.stalls[:0], open: t.gfx9.open[:0]}}
+	}
+	*k = walk{cache: k.cache, emit: emit, cu: uint32(o.CU), dprate: 1, phase9: 3, waves: waves, slots: slots}
 	w.WaveDecoder.walk = k
 }
 
@@ -56,16 +62,6 @@ func (w *Walker) Reset(f gpu.Family, o WalkOptions, code Code, emit func(*WaveIn
 func sameCode(a, b Code) bool {
 	return a == nil && b == nil || a != nil && b != nil && reflect.TypeOf(a).Comparable() && a == b
 }
-
-// waveState is what a traced RDNA wave does between its records.
-type waveState uint8
-
-const (
-	waveIdle waveState = iota
-	waveExec
-	waveStall
-	waveWait
-)
 
 // walk is the state of the traced waves of a stream.
 type walk struct {
@@ -81,39 +77,53 @@ type walk struct {
 	dprate, dprateRed uint8  // clocks of double-precision operations; derated
 	programs          [4][4]struct{ lo, hi uint32 }
 
-	slots [64]*tracedWave // by slot; on GFX9 by SIMD and slot
+	waves *[64]tracedWave
+	slots [64]*tracedWave // of waves, by slot; on GFX9 by SIMD and slot
+	used  uint64          // a bit for each that began a wave
 }
 
-// tracedWave is one wave of a traced SIMD.
+// tracedWave is one wave of a traced SIMD. What every record needs stands first, in one cache line.
 type tracedWave struct {
-	live  bool
-	ended bool // and only an address is awaited
-	wave  Wave
-	first int // records given already and dropped
-	sent  int // of insts, given already
+	at    *codeNode // where the next record belongs; not plain where walkRDNA cannot take it, be it for another reason
+	ready [2]Cycles // since when it stands ready for the next record: of a unit, never where it did not have to wait; of none
 	insts []Inst
 
-	startPC uint64
-	at      *codeNode // where the next record belongs, unless nil
-	pc      uint64    // then, where the wave stands; 0: not known
+	live    bool
+	ended   bool   // and only an address is awaited
+	standby bool   // in the trap handler
+	deaf    bool   // standby or ended: records are not the wave's
+	waiting bool   // records from waitFrom on have no address until a token brings one
+	again   bool   // the instruction at pc sent its first record of two
+	pc      uint64 // if at does not say, where the wave stands; 0: not known
 	page    *codePage
-	waiting bool     // records from waitFrom on have no address until a token brings one
-	from    int      // the first of them
+	from    int      // the first of the records that wait
 	pcs     []uint64 // addresses that came before they were needed
-	again   bool     // the instruction at pc sent its first record of two
 	lost    int64    // walk.lost when the address was last certain
 
-	standby bool // in the trap handler
-	deaf    bool // standby or ended: records are not the wave's
-	state   waveState
-	since   Cycles
-	end     Cycles // of the last record
+	wave    Wave
+	startPC uint64
+	first   int // records given already and dropped
+	sent    int // of insts, given already
 
 	gfx9 wave9State
 }
 
-// maxRecords is how many records of a wave are kept before they are given in part.
-const maxRecords = 1 << 14
+// never is later than any time, as times compare without sign.
+const never Cycles = -1
+
+// Slots of tracedWave.ready.
+const (
+	readyUnit   = iota // for what a unit runs: since the WAVE_READY token
+	readyNoUnit        // for what none runs: since the record before ended
+)
+
+const (
+	// partRecords is how many records of a wave are kept before they are given in part: few, so that all waves' stay in the
+	// second-level cache.
+	partRecords = 1 << 8
+	// maxRecords is how many are kept where an address or, on GFX9, types are yet to come.
+	maxRecords = 1 << 14
+)
 
 // maxEarlyPCs bounds the addresses kept ahead of their use; a real trace has one or two.
 const maxEarlyPCs = 64
@@ -121,38 +131,33 @@ const maxEarlyPCs = 64
 // slot is the wave in a slot; one that nobody saw start where there is none.
 func (k *walk) slot(i uint32) *tracedWave {
 	t := k.slots[i%64]
-	if t == nil {
-		t = &tracedWave{}
-		k.slots[i%64] = t
-	}
 	if !t.live {
-		k.begin(t, Wave{Start: -1, Slot: uint8(i)}, 0)
+		k.begin(i, Wave{Start: -1, Slot: uint8(i)}, 0)
 	}
 	return t
 }
 
 // begin makes a traced wave of a slot's.
-func (k *walk) begin(t *tracedWave, w Wave, pc uint64) {
-	insts, stalls, open := t.insts[:0], t.gfx9.stalls[:0], t.gfx9.open[:0]
-	*t = tracedWave{live: true, wave: w, startPC: pc, pc: pc, insts: insts, page: &noPage, lost: k.lost, pcs: t.pcs[:0]}
+func (k *walk) begin(i uint32, w Wave, pc uint64) {
+	t := k.slots[i%64]
+	k.used |= 1 << (i % 64)
+	*t = tracedWave{
+		live: true, wave: w, startPC: pc, pc: pc, page: &noPage, lost: k.lost, ready: [2]Cycles{never, never}, at: nodeRare,
+		insts: t.insts[:0:min(cap(t.insts), partRecords)], pcs: t.pcs[:0],
+		gfx9: wave9State{stalls: t.gfx9.stalls[:0], open: t.gfx9.open[:0]},
+	}
 	t.wave.Stop = -1
-	t.gfx9.stalls, t.gfx9.open = stalls, open
-	t.since, t.end = w.Start, -1
 	k.settle(t)
 }
 
 // start takes a WAVE_START of the traced SIMD.
 func (k *walk) start(i uint32, w Wave) {
 	t := k.slots[i%64]
-	if t == nil {
-		t = &tracedWave{}
-		k.slots[i%64] = t
-	}
 	if t.live {
 		k.give(t, true)
 	}
 	p := k.programs[w.ME&3][w.Pipe&3]
-	k.begin(t, w, (uint64(p.hi)<<40|uint64(p.lo)<<8)&(1<<48-1))
+	k.begin(i, w, (uint64(p.hi)<<40|uint64(p.lo)<<8)&(1<<48-1))
 }
 
 // contextStep is what a WAVE_START is that starts no wave.
@@ -188,14 +193,14 @@ func contextStepOf(f gpu.Family, raw uint32) contextStep {
 // handler's, until it goes back to an address that a token tells.
 func (k *walk) context(i uint32, step contextStep, now Cycles) bool {
 	t := k.slots[i%64]
-	live := t != nil && t.live
+	live := t.live
 	switch {
 	case step == contextNone:
 		return false
 	case step == contextSave && live && !t.ended:
 		if !t.standby {
 			*k.add(t) = Inst{Time: now, Dur: 1, Category: CategoryContext}
-			t.end = now + 1
+			t.ready[readyNoUnit] = now + 1
 		}
 		t.standby = true
 		k.settle(t)
@@ -207,7 +212,7 @@ func (k *walk) context(i uint32, step contextStep, now Cycles) bool {
 		if n := len(t.insts); n > 0 && t.insts[n-1].Category == CategoryContext {
 			in := &t.insts[n-1]
 			in.Dur = uint32(min(max(Cycles(in.Dur), now+1-in.Time), maxDur))
-			t.end = in.end()
+			t.ready[readyNoUnit] = in.end()
 		}
 		t.standby = true
 		k.settle(t)
@@ -218,18 +223,18 @@ func (k *walk) context(i uint32, step contextStep, now Cycles) bool {
 // stop takes a WAVE_END.
 func (k *walk) stop(i uint32, now Cycles) {
 	t := k.slots[i%64]
-	if t == nil || !t.live {
+	if !t.live {
 		return
 	}
 	if t.wave.Start < 0 && len(t.insts) == 0 && t.first == 0 {
-		t.live = false
+		t.live, t.at = false, nodeRare
 		return
 	}
 	t.wave.Stop = now
 	if t.gfx9.on {
 		k.end9(t, now)
-	} else if t.end >= 0 && t.end < now && !t.standby { // s_endpgm sends nothing but the wave's end
-		t.insts = append(t.insts, Inst{Time: t.end, Dur: uint32(min(now-t.end, maxDur)), Category: CategoryMessage})
+	} else if end := t.ready[readyNoUnit]; end != never && end < now && !t.standby { // s_endpgm sends nothing but the wave's end
+		t.insts = append(t.insts, Inst{Time: end, Dur: uint32(min(now-end, maxDur)), Category: CategoryMessage})
 		k.place(t, len(t.insts)-1)
 	}
 	if t.waiting {
@@ -254,19 +259,19 @@ func (k *walk) give(t *tracedWave, last bool) {
 		k.emit(&k.out)
 	}
 	if last {
-		t.live = false
+		t.live, t.at = false, nodeRare
 		t.insts = t.insts[:0]
 		return
 	}
 	t.first += n
 	t.sent = max(t.sent-n, 0)
-	t.insts = append(t.insts[:0], t.insts[n])
+	t.insts = append(t.insts[:0:min(cap(t.insts), partRecords)], t.insts[n])
 }
 
 // finish gives the waves that the stream leaves running.
 func (k *walk) finish() {
-	for _, t := range k.slots {
-		if t != nil && t.live {
+	for i := k.used; i != 0; i &= i - 1 {
+		if t := k.slots[bits.TrailingZeros64(i)%64]; t.live {
 			k.give(t, true)
 		}
 	}
@@ -275,7 +280,7 @@ func (k *walk) finish() {
 // add appends a record, its fields not set.
 func (k *walk) add(t *tracedWave) *Inst {
 	n := len(t.insts)
-	if n == cap(t.insts) || n >= maxRecords {
+	if n == cap(t.insts) {
 		k.grow(t)
 		n = len(t.insts)
 	}
@@ -283,26 +288,22 @@ func (k *walk) add(t *tracedWave) *Inst {
 	return &t.insts[n]
 }
 
-// grow makes room for a record.
+// grow makes room for a record, by giving those that have nothing to wait for.
 func (k *walk) grow(t *tracedWave) {
-	k.part(t)
-	if n := len(t.insts); n == cap(t.insts) {
-		grown := make([]Inst, n, max(512, 2*n))
+	n := len(t.insts)
+	if n >= maxRecords || n >= partRecords && !t.waiting && !t.gfx9.on {
+		k.part(t)
+		n = len(t.insts)
+	}
+	if n == cap(t.insts) {
+		grown := make([]Inst, n, max(partRecords, 2*n))
 		copy(grown, t.insts)
 		t.insts = grown
 	}
 }
 
-// placeNew gives the newest record its place.
-func (k *walk) placeNew(t *tracedWave) {
-	k.place(t, len(t.insts)-1)
-}
-
 // part gives a long wave's records but the newest, also where addresses or types that they wait for did not come.
 func (k *walk) part(t *tracedWave) {
-	if len(t.insts) < maxRecords {
-		return
-	}
 	if t.waiting {
 		t.waiting, t.from = false, 0
 		k.settle(t)
@@ -310,7 +311,9 @@ func (k *walk) part(t *tracedWave) {
 	if len(t.gfx9.open) > 0 {
 		t.gfx9.open = t.gfx9.open[:0]
 		t.gfx9.placed = t.first + len(t.insts)
+		t.unlink()
 		t.pc = 0
+		k.settle(t)
 	}
 	k.give(t, false)
 }
@@ -320,54 +323,45 @@ func (k *walk) issue(t *tracedWave, c Category, clocks uint32, newPC bool, now C
 	if t.deaf {
 		return
 	}
-	time, stall := now, uint32(0)
-	if t.state == waveStall && t.since < now {
-		time, stall = t.since, uint32(min(now-t.since, maxDur-255))
-	}
-	t.state, t.since, t.end = waveExec, now, now+Cycles(clocks)
+	time := t.readyAt(readyUnit, now)
+	stall := uint32(min(uint64(now-time), maxDur-255))
+	t.ready = [2]Cycles{never, now + Cycles(clocks)}
 	in := k.add(t)
 	in.Time, in.Stall, in.Dur, in.Category, in.newPC = time, stall, clocks+stall, c, newPC
 	k.locate(t, in)
 }
 
+// readyAt is since when a wave whose record came now was ready for it.
+func (t *tracedWave) readyAt(unit int, now Cycles) Cycles {
+	return Cycles(min(uint64(now), uint64(t.ready[unit])))
+}
+
 // locate gives the newest record its place: as place does, but quickly where nothing is unusual.
 func (k *walk) locate(t *tracedWave, in *Inst) {
 	s := t.at
-	if s == nil || in.newPC {
+	if s.rare && s.start != 0 { // not looked at so far
+		if at := k.cache.node(&t.page, s.start); !at.rare {
+			*s = *at
+		}
+	}
+	if s.rare || in.newPC {
 		in.PC = 0
-		k.placeNew(t)
+		k.place(t, len(t.insts)-1)
 		return
 	}
 	in.PC = s.pc
-	next := s.next
+	t.at = s.succ[0]
 	if in.Category == CategoryJump {
-		next = s.taken
-	}
-	t.at = next
-	if next == nil {
-		k.link(t, s, in.Category == CategoryJump)
-	}
-}
-
-// link looks up where a wave goes on from a node.
-func (k *walk) link(t *tracedWave, s *codeNode, taken bool) {
-	t.pc = s.after
-	if taken {
-		t.pc = s.target
-	}
-	t.at = k.cache.node(&t.page, t.pc)
-	if taken {
-		s.taken = t.at
-	} else {
-		s.next = t.at
+		t.at = s.succ[1]
 	}
 }
 
 // unlink leaves the nodes: t.pc alone says where the wave stands.
 func (t *tracedWave) unlink() {
-	if t.at != nil {
-		t.pc, t.at = t.at.start, nil
+	if t.at.start != 0 {
+		t.pc = t.at.start
 	}
+	t.at = nodeRare
 }
 
 // immediate takes an IMM_ONE, or a wave's bit of an IMMEDIATE.
@@ -375,12 +369,9 @@ func (k *walk) immediate(t *tracedWave, now Cycles) {
 	if t.deaf {
 		return
 	}
-	time := now
-	if t.end >= 0 && t.end < now {
-		time = t.end
-	}
-	stall := uint32(min(now-time, maxDur-1))
-	t.state, t.since, t.end = waveExec, now+1, now+1
+	time := t.readyAt(readyNoUnit, now)
+	stall := uint32(min(uint64(now-time), maxDur-1))
+	t.ready = [2]Cycles{never, now + 1}
 	in := k.add(t)
 	in.Time, in.Stall, in.Dur, in.Category, in.newPC = time, stall, stall+1, CategoryImmed, false
 	k.locate(t, in)
@@ -389,41 +380,42 @@ func (k *walk) immediate(t *tracedWave, now Cycles) {
 // ready takes a wave's bit of a WAVE_READY. On GFX11 it counts as one clock earlier, and so before a record of the same
 // clock that came first.
 func (k *walk) ready(t *tracedWave, now Cycles, gfx12 bool) {
-	if gfx12 {
-		t.state, t.since = waveStall, now
-		return
-	}
-	if t.state == waveExec && t.since == now && len(t.insts) > 0 {
-		in := &t.insts[len(t.insts)-1]
-		if in.Category != CategoryImmed && in.Time+Cycles(in.Stall) == now {
-			in.Dur -= in.Stall
-			in.Time, in.Stall = now-1, 1
-			in.Dur++
-			return
+	if !gfx12 {
+		if n := len(t.insts); t.ready[readyUnit] == never && n > 0 && !t.deaf {
+			in := &t.insts[n-1]
+			switch {
+			case in.Time+Cycles(in.Stall) != now:
+			case in.Category == CategoryImmed:
+				return
+			default:
+				in.Dur -= in.Stall
+				in.Time, in.Stall = now-1, 1
+				in.Dur++
+				return
+			}
 		}
+		now--
 	}
-	if t.state == waveExec && t.since == now+1 { // an immediate of this clock
-		return
-	}
-	t.state, t.since = waveStall, now-1
+	t.ready[readyUnit] = now
 }
 
 // newPC takes the address that a wave goes on at.
 func (k *walk) newPC(t *tracedWave, pc uint64) {
 	t.unlink()
-	defer k.settle(t)
 	if !t.waiting {
 		if t.pc == 0 {
 			t.pc, t.lost = pc, k.lost
 		} else if len(t.pcs) < maxEarlyPCs {
 			t.pcs = append(t.pcs, pc)
 		}
+		k.settle(t)
 		return
 	}
 	t.waiting, t.pc, t.lost = false, pc, k.lost
 	for i := t.from; i < len(t.insts) && !t.waiting; i++ {
 		i += k.place(t, i)
 	}
+	k.settle(t)
 	if t.ended && !t.waiting {
 		k.give(t, true)
 	}
@@ -438,7 +430,13 @@ func (k *walk) place(t *tracedWave, i int) (added int) {
 		return 0
 	}
 	t.unlink()
-	defer k.settle(t)
+	added = k.seek(t, i)
+	k.settle(t)
+	return added
+}
+
+// seek is place from t.pc on.
+func (k *walk) seek(t *tracedWave, i int) (added int) {
 	in := &t.insts[i]
 	var at *cachedInsn
 	for n := 0; t.pc != 0; n++ {
@@ -496,11 +494,32 @@ func (k *walk) place(t *tracedWave, i int) (added int) {
 // settle finds the node of where a wave stands, unless place has to look closer, and brings deaf up to date.
 func (k *walk) settle(t *tracedWave) {
 	t.unlink()
-	if t.pc != 0 && !t.waiting && !t.again && t.lost == k.lost && k.cache.code != nil {
-		t.at = k.cache.node(&t.page, t.pc)
-	}
 	t.deaf = t.standby || t.ended
+	switch {
+	case t.deaf || !t.live:
+	case k.cache.code == nil || t.waiting || t.pc == 0: // there place does nothing
+		t.at = nodeNowhere
+	case !t.again && t.lost == k.lost:
+		if t.at = k.cache.node(&t.page, t.pc); !t.at.rare {
+			t.pc = 0
+		}
+	}
 }
+
+// hurry makes the next record of a wave that stands ready for very long by now take the long way, where durations are limited.
+func (k *walk) hurry(now Cycles) {
+	for i := k.used; i != 0; i &= i - 1 {
+		t := k.slots[bits.TrailingZeros64(i)%64]
+		for _, at := range t.ready {
+			if uint64(at) <= uint64(now) && now-at >= longReady {
+				t.unlink()
+			}
+		}
+	}
+}
+
+// longReady leaves room for the time of a window below the limit of an Inst's Stall.
+const longReady = 1 << 30
 
 // jump goes on at the next address that tokens bring.
 func (k *walk) jump(t *tracedWave, i int) {
@@ -552,7 +571,8 @@ func (k *walk) slotOf(key slotKey, bits *waveBits, f gpu.Family) (uint32, bool) 
 	if f == gpu.GFX9 { // cu 0..3, slot 4..7, simd 8..9
 		return u>>8<<4 | u>>4&15, u&15 == k.cu
 	}
-	return u >> bits.slot, u&(1<<bits.slot-1) == uint32(k.dsa)|uint32(k.dsimd)<<1|uint32(k.dwgp)<<3
+	unit, mask := k.unit(bits)
+	return u >> bits.slot, u&mask == unit
 }
 
 // any takes a token of any kind.
@@ -562,10 +582,8 @@ func (k *walk) any(p *Packet) {
 		p.Kind == KindTimestamp && p.Raw>>8&1 != 0,
 		p.Family == gpu.GFX9 && p.Kind == KindMisc && p.Raw>>13 == misc9Lost:
 		k.lost++
-		for _, t := range k.slots {
-			if t != nil {
-				t.unlink()
-			}
+		for i := k.used; i != 0; i &= i - 1 {
+			k.slots[bits.TrailingZeros64(i)%64].unlink()
 		}
 	case p.Family == gpu.GFX9:
 		k.token9(p.Kind, p.Raw, p.Time)

@@ -43,11 +43,11 @@ func (k *walk) token9(kind Kind, w uint64, now Cycles) {
 		}
 	case KindInst:
 		t := k.slots[w>>9&3<<4|w>>5&15]
-		if t != nil && t.live {
+		if t.live {
 			k.type9(t, uint8(w>>11&31), uint8(w>>9&3), now)
 		}
 	case KindInstPc:
-		if t := k.slots[w>>9&3<<4|w>>5&15]; t != nil && t.live {
+		if t := k.slots[w>>9&3<<4|w>>5&15]; t.live {
 			k.newPC(t, w>>16<<2)
 		}
 	case KindRegCs, KindRegCsPriv:

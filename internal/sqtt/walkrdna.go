@@ -1,9 +1,7 @@
 package sqtt
 
 import (
-	"encoding/binary"
 	"math/bits"
-	"sync"
 
 	"github.com/rigprof/rigprof/internal/gpu"
 )
@@ -17,11 +15,6 @@ func walkEvents(k Kind) bool {
 	}
 	return waveEvents(k)
 }
-
-var (
-	walkScanner11 = sync.OnceValue(func() *scanner { return rdnaScanner(newScanTable(gpu.GFX11, walkEvents)) })
-	walkScanner12 = sync.OnceValue(func() *scanner { return rdnaScanner(newScanTable(gpu.GFX12, walkEvents)) })
-)
 
 // token takes what a token of an RDNA stream means to traced waves. w is its low bits.
 func (k *walk) token(kind Kind, gfx12 bool, w uint64, hi uint8, now Cycles) {
@@ -43,13 +36,13 @@ func (k *walk) token(kind Kind, gfx12 bool, w uint64, hi uint8, now Cycles) {
 	case KindWaveReady:
 		for m := uint32(w >> 8 & 0xffff); m != 0; m &= m - 1 {
 			i := uint32(bits.TrailingZeros32(m))
-			if t := k.slots[i]; t != nil && t.live {
+			if t := k.slots[i]; t.live {
 				k.ready(t, now, gfx12)
 			}
 		}
 	case KindNewPc:
 		pc := w >> 16 & (1<<46 - 1)
-		if t := k.slots[w>>11&31]; t != nil && t.live {
+		if t := k.slots[w>>11&31]; t.live {
 			k.newPC(t, pc<<2)
 		}
 		_ = hi // address bits above 62 are copies of the sign
@@ -59,11 +52,10 @@ func (k *walk) token(kind Kind, gfx12 bool, w uint64, hi uint8, now Cycles) {
 		}
 	case KindMisc:
 		if w&miscSave != 0 {
-			for _, t := range k.slots {
-				if t != nil {
-					t.standby = t.live
-					k.settle(t)
-				}
+			for i := k.used; i != 0; i &= i - 1 {
+				t := k.slots[bits.TrailingZeros64(i)%64]
+				t.standby = t.live
+				k.settle(t)
 			}
 		}
 	case KindHeader:
@@ -100,6 +92,9 @@ func (k *walk) header(w uint64) {
 	k.noBarrierWait = headerFamily(w) == gpu.GFX12 && w>>59&1 != 0
 }
 
+// newPCOp is the op of an INST behind which a NEW_PC tells where the wave goes on.
+const newPCOp = 5
+
 // inst takes an INST of a wave.
 func (k *walk) inst(slot, op uint32, ops *[256]opInfo, now Cycles) {
 	c, clocks := ops[op&255].category, uint32(ops[op&255].clocks)
@@ -108,7 +103,7 @@ func (k *walk) inst(slot, op uint32, ops *[256]opInfo, now Cycles) {
 		return
 	}
 	t := k.slots[slot%64]
-	if t == nil || !t.live {
+	if !t.live {
 		t = k.slot(slot)
 	}
 	switch {
@@ -120,13 +115,13 @@ func (k *walk) inst(slot, op uint32, ops *[256]opInfo, now Cycles) {
 	case clocks == clocksDerated:
 		clocks = uint32(k.dprateRed)
 	}
-	k.issue(t, c, clocks, op == 5, now)
+	k.issue(t, c, clocks, op == newPCOp, now)
 }
 
 // special takes an INST that is no instruction of the program.
 func (k *walk) special(slot uint32, c Category, now Cycles) {
 	t := k.slots[slot%64]
-	if t == nil || !t.live {
+	if !t.live {
 		return
 	}
 	switch c {
@@ -149,77 +144,93 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 	start := uint64(d.pos % 8 / 4)
 	family := d.family
 	gfx12 := family == gpu.GFX12
-	sc, keys := walkScanner11(), keysOf(family)
+	sc, keys, ops := walkScanner11(), keysOf(family), walkOps11()
 	if gfx12 {
-		sc = walkScanner12()
+		sc, ops = walkScanner12(), walkOps12()
 	}
-	end, pieces, stall := s.scanWindow(sc, win, start, uint64(2*size))
-	if stall != 0 {
-		return d.plainUntil(buf, at*8+int(uint16(end))*4, false)
-	}
+	end, pieces, _ := s.scanWindow(sc, win, start, uint64(2*size))
+	k, bits, live, runs := d.walk, d.bits, d.live, d.runs
+	k.hurry(d.now)
+	unit, units := k.unit(bits)
 	origin, first := d.now, (d.base+int64(at))*8
-	k, slots := d.walk, d.bits
+	waves, n := d.roomFor(pieces)
 	var p Packet
 	for _, piece := range pieces {
-		for _, e := range piece.events {
-			nibble, w := win.event(e)
+		for i := 0; i < len(piece.events); i++ {
+			e := piece.events[i]
+			nibble := uint16(e)
+			w := win.load64(nibble)
 			now := origin + Cycles(piece.base+e>>scanTime)
-			switch w & 7 {
-			case 0b011: // VALU_INST, by far the most
-				t := k.slots[w>>7&31]
-				if t == nil || !t.live {
-					t = k.slot(uint32(w >> 7 & 31))
+			op := ops.index(w)
+			if ops.kind[op] < opRare {
+				if m := k.run(piece.events[i:], uint64(origin)+piece.base, win, ops); m > 0 {
+					i += m - 1
+					continue
 				}
-				k.issue(t, CategoryVALU, 1, false, now+Cycles(w>>3&7))
-				continue
-			case 0b010: // INST
-				if gfx12 {
-					k.inst(uint32(w>>7&31), uint32(w>>12&255), &gfx12Ops, now+Cycles(w>>3&7))
-				} else {
-					k.inst(uint32(w>>8&31), uint32(w>>13&127), &gfx11Ops, now+Cycles(w>>4&7))
+			}
+			if waveTokens>>(w&31)&1 != 0 { // see fastRDNA
+				end := uint32(w) & 1
+				x := uint32(w) >> end
+				key := (x>>7&bits.low[end] | x>>8&bits.high[end]) % numSlots
+				if key&units == unit {
+					d.res.Waves = waves[:n]
+					if end != 0 {
+						d.stop(slotKey(key), now, first+int64(nibble)*4)
+					} else {
+						d.start(slotKey(key), uint32(w), now, first+int64(nibble)*4)
+					}
+					waves, n = d.res.Waves[:cap(d.res.Waves)], len(d.res.Waves)
+					continue
 				}
+				l := &live[key]
+				if (l.run == runs) != (end != 0) { // rare
+					if d.unpaired(l, end != 0, first+int64(nibble)*4, now) {
+						continue
+					}
+				}
+				if end != 0 {
+					wave := &waves[n]
+					bits.fill(wave, slotKey(key), l.raw)
+					wave.Start, wave.Stop = l.start, now
+					n++
+					d.open--
+					l.run = 0
+					continue
+				}
+				d.open++
+				l.start, l.off, l.raw, l.run = now, first+int64(nibble)*4, uint32(w), runs
 				continue
 			}
 			l := &keys[w&255]
-			now += Cycles(w >> (l.lo & 63) & (1<<(l.w&63) - 1))
 			switch l.kind {
-			case KindImmOne:
-				t := k.slots[w>>7&31]
-				if t == nil || !t.live {
-					t = k.slot(uint32(w >> 7 & 31))
+			case KindReg:
+				if addr := w >> 16 & 0xffff; addr == regPGMLo || addr == regPGMHi {
+					k.token(KindReg, gfx12, w|uint64(win[int(nibble>>1)+8])<<60*uint64(nibble&1), 0, now)
 				}
-				k.immediate(t, now)
 				continue
-			case KindImmediate, KindWaveReady:
-				k.token(l.kind, gfx12, w, 0, now)
-				continue
-			case KindWaveStart:
-				d.start(slots.startKey(uint32(w)), uint32(w), now, first+int64(nibble)*4)
-				continue
-			case KindWaveEnd:
-				d.stop(slots.endKey(uint32(w)), now, first+int64(nibble)*4)
-				continue
+			case KindMisc:
+				if w&(miscSave|miscStallBegin|miscStallEnd) == 0 {
+					continue
+				}
 			case KindTimestamp:
 				if gfx12 {
-					w = win.load64(nibble) | uint64(win[int(nibble>>1)+8])<<60*uint64(nibble&1)
+					w |= uint64(win[int(nibble>>1)+8]) << 60 * uint64(nibble&1)
 				}
 				if rt, lost, value := timestamp(family, w); !lost {
 					if rt {
 						d.res.Markers = append(d.res.Markers, Marker{now, value})
 					} else {
 						origin += Cycles(value)
+						k.hurry(now + Cycles(value))
 					}
 					continue
 				}
-			case KindReg:
-				i := int(nibble >> 1)
-				w = binary.LittleEndian.Uint64(win[i:i+8])>>(nibble&1*4) | uint64(win[i+8])<<60*uint64(nibble&1)
-				k.token(KindReg, gfx12, w, 0, now)
+			case KindValuInst, KindInst, KindImmOne, KindImmediate, KindWaveReady:
+				k.token(l.kind, gfx12, w, 0, now)
 				continue
 			}
-			d.pos = at*8 + int(nibble)*4
-			d.now = origin + Cycles(piece.base+e>>scanTime)
-			before := d.now
+			now -= Cycles(w >> (l.lo & 63) & (1<<(l.w&63) - 1)) // without its delta
+			d.now, d.pos, d.res.Waves = now, at*8+int(nibble)*4, waves[:n]
 			_ = d.next(&p, buf, d.pos, true)
 			p.Off += d.base * 8
 			d.token(&p)
@@ -232,12 +243,20 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 				d.slow = 1000
 				return true
 			}
+			waves, n = d.res.Waves[:cap(d.res.Waves)], len(d.res.Waves)
+			unit, units = k.unit(bits)
 			if p.Kind == KindTimestamp {
-				origin += d.now - before
+				origin += d.now - now
 			}
 		}
 	}
+	d.res.Waves = waves[:n]
 	d.now = origin + Cycles(end>>scanTime)
 	d.pos = at*8 + int(uint16(end))*4
 	return size == windowBytes
+}
+
+// unit is what the keys of waves in the traced SIMD have in the bits of mask.
+func (k *walk) unit(bits *waveBits) (unit, mask uint32) {
+	return uint32(k.dsa) | uint32(k.dsimd)<<1 | uint32(k.dwgp)<<3, 1<<bits.slot - 1
 }
