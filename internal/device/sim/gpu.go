@@ -80,7 +80,7 @@ func (g *GPU) enter(p *process) error {
 		p.vmids = []uint32{8 + uint32(g.entered)%8}
 	}
 	g.entered++
-	p.runner = &runner{m: g.machine, shader: shader.NewMachine(p)}
+	p.runner = &runner{m: g.machine, p: p, shader: shader.NewMachine(p)}
 	g.users[p] = struct{}{}
 	return nil
 }

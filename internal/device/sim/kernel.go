@@ -259,6 +259,8 @@ func (k *Kernel) Ioctl(fd int, req uintptr, arg unsafe.Pointer) error {
 		return k.apertures((*abi.GetProcessAperturesNewArgs)(arg))
 	case abi.AcquireVM:
 		return p.acquireVM((*abi.AcquireVMArgs)(arg))
+	case abi.SetTrapHandler:
+		return p.setTrapHandler((*abi.SetTrapHandlerArgs)(arg))
 	case abi.AvailableMemory:
 		return p.availableMemory((*abi.AvailableMemoryArgs)(arg))
 	case abi.AllocMemoryOfGPU:

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rigprof/rigprof/internal/device/kfd/abi"
+	"github.com/rigprof/rigprof/internal/device/sim/cp"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/pm4"
 )
@@ -163,6 +164,22 @@ func TestRequestErrors(t *testing.T) {
 	c.want(c.k.Ioctl(c.drm, abi.DRMAmdgpuInfo, unsafe.Pointer(&info)), unix.EINVAL, "unknown query")
 	info = abi.DRMInfo{Query: abi.InfoDevInfo}
 	c.want(c.k.Ioctl(c.drm, abi.DRMAmdgpuInfo, unsafe.Pointer(&info)), unix.EINVAL, "nowhere to put the answer")
+}
+
+func TestTrapHandler(t *testing.T) {
+	c := newClient(t, testKernel(t, "gfx1100"))
+	a := abi.SetTrapHandlerArgs{TBAAddr: 0x1000, TMAAddr: 0x2000, GPUID: c.id}
+	c.want(c.do(abi.SetTrapHandler, unsafe.Pointer(&a)), unix.EINVAL, "before the VM is acquired")
+	c.acquire()
+	p := c.k.file(c.kfd).process
+	d := cp.Dispatch{}
+	if k := p.runner.kernel(&d); k.TrapBase != 0 || k.TrapMem != 0 {
+		t.Errorf("no handler: %#x, %#x", k.TrapBase, k.TrapMem)
+	}
+	c.want(c.do(abi.SetTrapHandler, unsafe.Pointer(&a)), nil, "set")
+	if k := p.runner.kernel(&d); k.TrapBase != 0x1000 || k.TrapMem != 0x2000 {
+		t.Errorf("handler %#x, %#x", k.TrapBase, k.TrapMem)
+	}
 }
 
 func TestPowerState(t *testing.T) {

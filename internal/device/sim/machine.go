@@ -51,6 +51,7 @@ func (m *machine) listeners() []cp.Listener { return []cp.Listener{m.trace, m.co
 // runner runs a process's dispatches: its shaders see its memory.
 type runner struct {
 	m      *machine
+	p      *process
 	shader *shader.Machine
 }
 
@@ -92,9 +93,16 @@ func (m *machine) kernel(d *cp.Dispatch) *shader.Kernel {
 	return k
 }
 
+// kernel is a dispatch of the process.
+func (r *runner) kernel(d *cp.Dispatch) *shader.Kernel {
+	k := r.m.kernel(d)
+	k.TrapBase, k.TrapMem = r.p.trapHandler()
+	return k
+}
+
 // Dispatch implements cp.Runner.
 func (r *runner) Dispatch(ctx context.Context, d *cp.Dispatch) (int64, error) {
-	k := r.m.kernel(d)
+	k := r.kernel(d)
 	run := r.shader.Run(ctx, k)
 	defer run.Close()
 	end, err := r.m.time(ctx, d, k, run)

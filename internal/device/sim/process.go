@@ -31,6 +31,7 @@ type process struct {
 	nextQ  uint32
 	bells  unsafe.Pointer // the doorbell page as the kernel sees it; nil: no queue yet
 	closed bool
+	trap   abi.SetTrapHandlerArgs // the handler that s_trap enters; zero: none
 
 	runner     *runner
 	vmids      []uint32
@@ -105,6 +106,25 @@ func (p *process) acquireVM(a *abi.AcquireVMArgs) error {
 	}
 	p.gpu, p.drm, p.drmFD = f.gpu, f, int(a.DRMFD)
 	return nil
+}
+
+// setTrapHandler gives the process's waves a second-level trap handler: amdkfd's own first level, which saves waves of
+// queues that it takes off the GPU, is not simulated.
+func (p *process) setTrapHandler(a *abi.SetTrapHandlerArgs) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gpu == nil || p.gpu.id != a.GPUID {
+		return unix.EINVAL
+	}
+	p.trap = *a
+	return nil
+}
+
+// trapHandler is the handler's address and that of its memory.
+func (p *process) trapHandler() (tba, tma uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.trap.TBAAddr, p.trap.TMAAddr
 }
 
 func (p *process) availableMemory(a *abi.AvailableMemoryArgs) error {

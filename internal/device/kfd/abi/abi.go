@@ -17,6 +17,7 @@ const (
 	SetEvent               = 0x40084b0a
 	ResetEvent             = 0x40084b0b
 	WaitEvents             = 0xc0184b0c
+	SetTrapHandler         = 0x40184b13
 	GetProcessAperturesNew = 0xc0104b14
 	AcquireVM              = 0x40084b15
 	AllocMemoryOfGPU       = 0xc0284b16
@@ -199,6 +200,15 @@ type WaitEventsArgs struct {
 	WaitForAll uint32
 	Timeout    uint32 // ms, 0xffffffff: for ever
 	WaitResult uint32
+}
+
+// SetTrapHandlerArgs is kfd_ioctl_set_trap_handler_args.
+type SetTrapHandlerArgs struct {
+	_       structs.HostLayout
+	TBAAddr uint64
+	TMAAddr uint64
+	GPUID   uint32
+	Pad     uint32
 }
 
 // AcquireVMArgs is kfd_ioctl_acquire_vm_args.

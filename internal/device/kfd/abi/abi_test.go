@@ -24,6 +24,7 @@ var byCName = map[string]reflect.Type{
 	"kfd_hsa_hw_exception_data":                reflect.TypeFor[HSAHWExceptionData](),
 	"kfd_event_data":                           reflect.TypeFor[EventData](),
 	"kfd_ioctl_wait_events_args":               reflect.TypeFor[WaitEventsArgs](),
+	"kfd_ioctl_set_trap_handler_args":          reflect.TypeFor[SetTrapHandlerArgs](),
 	"kfd_ioctl_acquire_vm_args":                reflect.TypeFor[AcquireVMArgs](),
 	"kfd_ioctl_alloc_memory_of_gpu_args":       reflect.TypeFor[AllocMemoryOfGPUArgs](),
 	"kfd_ioctl_free_memory_of_gpu_args":        reflect.TypeFor[FreeMemoryOfGPUArgs](),
@@ -121,7 +122,7 @@ func TestRequests(t *testing.T) {
 		"AMDKFD_IOC_ALLOC_MEMORY_OF_GPU": AllocMemoryOfGPU, "AMDKFD_IOC_FREE_MEMORY_OF_GPU": FreeMemoryOfGPU,
 		"AMDKFD_IOC_MAP_MEMORY_TO_GPU": MapMemoryToGPU, "AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU": UnmapMemoryFromGPU,
 		"AMDKFD_IOC_SET_XNACK_MODE": SetXnackMode, "AMDKFD_IOC_AVAILABLE_MEMORY": AvailableMemory,
-		"AMDKFD_IOC_RUNTIME_ENABLE": RuntimeEnable,
+		"AMDKFD_IOC_RUNTIME_ENABLE": RuntimeEnable, "AMDKFD_IOC_SET_TRAP_HANDLER": SetTrapHandler,
 	}
 	n := 0
 	for _, r := range rows(t, sharedtest.Path(t, "hw", "ioctls.tsv")) {

@@ -48,6 +48,9 @@ func runTrap(w *wave, u *uop) {
 	if w.arch == isa.RDNA4 {
 		w.s[isa.Ttmp0+1] = uint32(pc>>32)&0xffff | id<<28
 	}
+	// amdkfd's first level hands STATUS and the second level's memory over (cwsr_trap_handler_gfx9.asm, L_FETCH_2ND_TRAP).
+	w.s[isa.Ttmp0+12] = w.status()
+	w.s[isa.Ttmp0+14], w.s[isa.Ttmp0+15] = uint32(w.g.k.TrapMem), uint32(w.g.k.TrapMem>>32)
 	w.priv, w.trapID = true, id
 	w.jumpTo(u, w.g.k.TrapBase)
 }
