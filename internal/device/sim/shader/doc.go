@@ -10,21 +10,34 @@
 // SDWA are stages around the same lane loop and cost nothing where an instruction has none.
 //
 // Workgroups run in parallel where no result can depend on their order: a program with atomics that
-// return a value or whose order matters (floats, exchanges), or with loads that bypass caches to see
-// other workgroups' stores, runs one workgroup at a time. A workgroup that spins gives way to later
-// ones after a fixed number of instructions. Both make runs repeatable with any number of cores.
+// return a value or whose order matters (floats, exchanges), with loads that bypass caches to see
+// other workgroups' stores, with GDS or GWS, or with jumps to addresses in registers (what is there
+// may be any of these) runs one workgroup at a time. A workgroup that spins gives way to later
+// ones after a fixed number of instructions, one that waits for others at once. Both make runs
+// repeatable with any number of cores.
 //
-// Semantics follow AMD's ISA documents (RDNA3, RDNA4, MI300, MI350) and the execution vectors that
-// the tests read; where those were made by an emulator alone and contradict the documents, the
+// Semantics follow AMD's ISA documents (MI200, MI300, CDNA4, RDNA3, RDNA4) and the execution vectors
+// that the tests read; where those were made by an emulator alone and contradict the documents, the
 // documents hold (vectors_test.go lists these). Transcendental functions are those of package math,
 // rounded once, so more exact than hardware. What hardware leaves undefined is fixed here: registers
 // and LDS start as zero, NaN results carry the host's payload, sums of matrix instructions are
 // formed in float32 in order of k, clocks that a shader can read count executed instructions
 // (modelled), HW_ID registers hold the VMID alone.
 //
+// Beyond what AMD documents for a target, or confirmed by no hardware that is known of:
+//
+//   - GDS and GWS are there for every process as on gfx11 (amdkfd grants none unasked): see gds.go.
+//   - Named barriers of gfx12 work as gfx1250's: see sync.go. Wave64 of its transposing loads, and the
+//     order of lanes in gfx950's, follow compilers: see transpose.go.
+//   - s_trap without a trap handler ends the run as the amdhsa ABI's handlers would; with one
+//     (AMDKFD_IOC_SET_TRAP_HANDLER) s_trap enters it. Memory violations and illegal instructions end
+//     the run either way, at the instruction that made them. Exception flags are not collected.
+//   - Words of RDNA3.5's scalar float instructions do nothing on RDNA3, as its hardware takes them.
+//
 // Private memory lives inside the simulator, not at the dispatch's scratch address.
 //
-// Errors are *Fault: bad address, illegal or unsupported instruction, trap. Left out, and faulting:
-// images, export, ray tracing, GDS and GWS, named barriers, scalar stores and atomics, transposing
-// loads, block loads, sub-vector loops of wave64, trap handlers.
+// Errors are *Fault: bad address, illegal or unsupported instruction, trap, deadlock. Left out, and
+// faulting: images, exports, ray tracing, parameters of pixel shaders; hardware registers, messages
+// and buffer formats that AMD reserves; what cannot be known here (a queue's doorbell, the dispatch's
+// number, the engine that a wave will run on). TestEveryOp walks all targets' tables against that list.
 package shader

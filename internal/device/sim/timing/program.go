@@ -161,7 +161,7 @@ func (m *Machine) compile(pi *shader.ProgInst, wave int) sop {
 			o.late = uint8(m.p.saluMul)
 		}
 		if strings.HasPrefix(name, "s_barrier") {
-			m.barrierOp(&o, name)
+			m.barrierOp(&o, in, name)
 		} else if name == "s_sleep_var" {
 			o.do, o.port, o.stat = doImm, portImm, StatImmediate
 		}
@@ -193,6 +193,9 @@ func (m *Machine) compile(pi *shader.ProgInst, wave int) sop {
 		o.do, o.port, o.by, o.stat = doBranch, portBranch, byBranch, StatBranch
 		if in.Op.Format != isa.SOPP { // s_call, s_setpc, s_swappc: the counters of real GPUs take them for SALU
 			o.stat = StatSALU
+			if name == "s_call_b64" { // an execution of the SALU in the traces of all operations
+				o.exec, o.execCode = uint8(m.p.saluExec), 1
+			}
 		}
 	case isa.Wait:
 		o.do, o.port, o.by, o.stat = doWait, portImm, byBranch, StatWait
@@ -203,7 +206,7 @@ func (m *Machine) compile(pi *shader.ProgInst, wave int) sop {
 			o.stat = StatExport
 		}
 	case isa.Barrier:
-		m.barrierOp(&o, name)
+		m.barrierOp(&o, in, name)
 	case isa.Delay:
 		o.do, o.stat = doDelay, StatDelay
 		if name == "s_wait_alu" || name == "s_waitcnt_depctr" {
@@ -242,12 +245,14 @@ func depctr(v uint32) (hint uint8) {
 	return hint
 }
 
-func (m *Machine) barrierOp(o *sop, name string) {
+// barrierOp is about the workgroup's barrier alone, number -1: what waves do at others is not timed.
+func (m *Machine) barrierOp(o *sop, in *isa.Inst, name string) {
+	const minusOne = 193 // the inline constant
 	o.do, o.port, o.by, o.stat, o.exec = doBarrier, portBranch, byBranch, StatBarrier, 0
 	switch {
-	case strings.HasPrefix(name, "s_barrier_signal"):
+	case strings.HasPrefix(name, "s_barrier_signal") && in.Field(isa.FieldSsrc0) == minusOne:
 		o.do = doSignal
-	case strings.HasPrefix(name, "s_barrier_wait"):
+	case strings.HasPrefix(name, "s_barrier_wait") && in.Simm16() == -1:
 		o.do, o.port, o.barrierWait = doJoin, portImm, true
 		o.show = isa.TraceImm
 	case name != "s_barrier":
