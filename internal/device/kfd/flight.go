@@ -111,9 +111,13 @@ func (d *Device) Submit(ctx context.Context, parts ...device.Part) (device.Point
 	}
 	s.submitNs = profile.Now()
 	s.pair, s.pairErr = d.measure()
+	// Takes are told before the work can run: a device that is lost meanwhile then loses it to them.
+	d.prof.Submitted(func(ctx context.Context) ([]profile.Event, error) { return d.recorded(ctx, s) }, func() bool { return d.ended(s) })
 	d.flight.mu.Lock()
 	if err := d.flight.err; err != nil {
 		d.flight.mu.Unlock()
+		s.err = device.ErrAborted // it is no submission
+		close(s.done)
 		return 0, errors.Join(err, s.big.freeIfAny())
 	}
 	d.flight.next = s.seq
@@ -121,7 +125,6 @@ func (d *Device) Submit(ctx context.Context, parts ...device.Part) (device.Point
 	d.flight.wake.Signal()
 	d.flight.mu.Unlock()
 	d.q.run(addr, n)
-	d.prof.Submitted(func(ctx context.Context) ([]profile.Event, error) { return d.recorded(ctx, s) }, func() bool { return d.ended(s) })
 	return device.Point(s.seq), nil
 }
 

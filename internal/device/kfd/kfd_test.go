@@ -17,7 +17,6 @@ import (
 	"github.com/rigprof/rigprof/internal/device/sim"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/pm4"
-	"github.com/rigprof/rigprof/internal/profile"
 )
 
 func kernel(t testing.TB, o sim.Options, names ...string) *sim.Kernel {
@@ -274,85 +273,6 @@ func FuzzTopology(f *testing.F) {
 			_ = ns[i].Target()
 		}
 	})
-}
-
-// What a take records of a device: its work with its times inside the host's window, copies and allocations.
-func TestProfile(t *testing.T) {
-	d := openDev(t, kernel(t, sim.Options{}, "gfx1100"), 0)
-	before := profile.Now()
-	evs, err := profile.Take(t.Context(), func(ctx context.Context) error {
-		vram, err := d.Alloc(ctx, 8192, device.AllocOptions{})
-		if err != nil {
-			return err
-		}
-		sys, err := d.Alloc(ctx, 8192, device.AllocOptions{Memory: device.System})
-		if err != nil {
-			return err
-		}
-		for _, parts := range [][]device.Part{
-			{device.Copy{Dst: vram.Addr, Src: sys.Addr, Bytes: 8192}, device.Fill{Dst: vram.Addr, Bytes: 4096}},
-			{device.Fill{Dst: vram.Addr, Bytes: 4096}},
-			{device.Words{pm4.OneDwordNop}},
-			{},
-		} {
-			if _, err := d.Submit(ctx, parts...); err != nil {
-				return err
-			}
-		}
-		return nil // Take waits for the work
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	after := profile.Now()
-	var names []string
-	for _, e := range evs {
-		if e.Start < before-e.ErrorNs || e.Stop > after+e.ErrorNs || e.Stop < e.Start {
-			t.Errorf("%+v is outside %d..%d", e, before, after)
-		}
-		switch e.Kind {
-		case profile.KindWork:
-			names = append(names, e.Lane+" "+e.Name)
-		case profile.KindCopy:
-			if e.Src != profile.Host || e.Dst != d.Info().Name || e.Bytes != 8192 || !e.HasPoint {
-				t.Errorf("%+v", e)
-			}
-			names = append(names, "copy")
-		case profile.KindAllocation:
-			names = append(names, "allocation")
-		}
-	}
-	want := "allocation, allocation, COMPUTE:0 copies, copy, COMPUTE:0 fills, COMPUTE:0 words"
-	if got := strings.Join(names, ", "); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-// A device that closes while a take is open gives what has ended.
-func TestProfileClose(t *testing.T) {
-	d := openDev(t, kernel(t, sim.Options{}, "gfx1100"), 0)
-	evs, err := profile.Take(t.Context(), func(ctx context.Context) error {
-		p, err := d.Submit(ctx, device.Words{pm4.OneDwordNop})
-		if err == nil {
-			err = d.Wait(ctx, p)
-		}
-		return errors.Join(err, d.Close())
-	})
-	if err != nil || len(evs) != 1 || evs[0].Name != "words" {
-		t.Errorf("%v, %v", evs, err)
-	}
-}
-
-// A device that is lost while a take is open fails the take, with its name.
-func TestProfileLost(t *testing.T) {
-	d := openDev(t, broken{kernel(t, sim.Options{}, "gfx1100"), abi.WaitEvents, unix.EIO}, 0)
-	evs, err := profile.Take(t.Context(), func(ctx context.Context) error {
-		_, err := d.Submit(ctx, device.Words{pm4.OneDwordNop})
-		return err
-	})
-	if l, ok := errors.AsType[*profile.Lost](err); !ok || l.Device != d.Info().Name || !isLost(err) || evs != nil {
-		t.Errorf("%v, %v", evs, err)
-	}
 }
 
 func TestWaitLimit(t *testing.T) {

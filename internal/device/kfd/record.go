@@ -38,7 +38,7 @@ func (d *Device) describe(parts []device.Part, launches []string) work {
 			kind = "copies"
 			w.copies = append(w.copies, copied{src: d.where(p.Src), dst: d.where(p.Dst), bytes: p.Bytes * p.Rows})
 		case device.Fill:
-			kind = "fills"
+			kind = "copies" // DMA_DATA, which moves copies too, fills; what such a path runs is named for it
 		}
 		if i == 0 && w.name == "" {
 			w.name = kind
