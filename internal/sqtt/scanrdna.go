@@ -99,14 +99,16 @@ type waveBits struct {
 	wgpMask   uint32    // of the WGP's number
 	array     uint32    // the array's value in Wave.CU
 	slot      uint8     // where the key has the slot
+	realtime  uint32    // the TIMESTAMP flag of a realtime marker
+	wide      bool      // a TIMESTAMP's value has 52 bits, not 36
 	pipe      uint8     // where a WAVE_START has pipe and, two bits above, me
 }
 
 var (
 	// WAVE_START: sa 7, simd 8..9, wgp 10..12, wave 13..17. WAVE_END: sa 8, simd 9..10, wgp 11..13, wave 15..19.
-	waveBits11 = waveBits{low: [2]uint32{0x7ff, 0x3f}, high: [2]uint32{0, 0x7c0}, wgpMask: 7, array: 1 << 3, slot: 6, pipe: 21}
+	waveBits11 = waveBits{low: [2]uint32{0x7ff, 0x3f}, high: [2]uint32{0, 0x7c0}, wgpMask: 7, array: 1 << 3, slot: 6, pipe: 21, realtime: 1 << 9}
 	// WAVE_START: sa 7, simd 8..9, wgp 10..13, wave 15..19. WAVE_END: sa 8, simd 9..10, wgp 11..14, wave 15..19.
-	waveBits12 = waveBits{low: [2]uint32{0x7f, 0xfff}, high: [2]uint32{0xf80, 0}, wgpMask: 15, array: 1 << 4, slot: 7, pipe: 20}
+	waveBits12 = waveBits{low: [2]uint32{0x7f, 0xfff}, high: [2]uint32{0xf80, 0}, wgpMask: 15, array: 1 << 4, slot: 7, pipe: 20, realtime: 1 << 7, wide: true}
 )
 
 // waveTokens has a bit for the low five bits of a WAVE_START and of a WAVE_END.
@@ -160,62 +162,37 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 	at := d.pos / 8
 	start := uint64(d.pos % 8 / 4)
 	family := d.family
-	sc := waveScanner11()
+	sc, place := waveScanner11(), places11()
 	if family == gpu.GFX12 {
-		sc = waveScanner12()
+		sc, place = waveScanner12(), places12()
 	}
+	var p Packet
 	end, pieces, stall := s.scanWindow(sc, win, start, uint64(2*size))
 	if stall != 0 { // rare
 		return d.plainUntil(buf, at*8+int(uint16(end))*4, false)
 	}
-	first := (d.base + int64(at)) * 8
-	origin := d.now // time at the window's start, and the TIMESTAMPs since
-	bits, live, runs := d.bits, d.live, d.runs
 	waves, n := d.roomFor(pieces)
-	var p Packet
+	r := waveRun{win: win, live: d.live, bits: d.bits, place: place, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 2, runs: d.runs}
 	for _, piece := range pieces {
-		for _, e := range piece.events {
-			nibble, w := win.event(e)
-			now := origin + Cycles(piece.base+e>>scanTime)
-			if waveTokens>>(w&31)&1 != 0 {
-				end := uint32(w) & 1
-				x := uint32(w) >> end
-				k := (x>>7&bits.low[end] | x>>8&bits.high[end]) % numSlots
-				now += Cycles(w >> 5 & (3 | uint64(end)<<2))
-				l := &live[k]
-				if (l.run == runs) != (end != 0) { // rare
-					if d.unpaired(l, end != 0, first+int64(nibble)*4, now) {
-						continue
-					}
-				}
-				if end != 0 {
-					wave := &waves[n]
-					bits.fill(wave, slotKey(k), l.raw)
-					wave.Start, wave.Stop = l.start, now
-					n++
-					d.open--
-					l.run = 0
-					continue
-				}
-				d.open++
-				l.start, l.off, l.raw, l.run = now, first+int64(nibble)*4, uint32(w), runs
-				continue
+		for events := piece.events; ; events = events[1:] {
+			events = events[r.rdna(events, Cycles(piece.base)):]
+			if len(events) == 0 {
+				break
 			}
+			e := events[0]
+			nibble, w := win.event(e)
+			now := r.origin + Cycles(piece.base+e>>scanTime)
 			if w&127 == 1 { // TIMESTAMP
 				if family == gpu.GFX12 {
 					w = win.load64(nibble) | uint64(win[int(nibble>>1)+8])<<60*uint64(nibble&1)
 				}
-				rt, lost, value := timestamp(family, w)
-				if !lost {
-					if rt {
-						d.res.Markers = append(d.res.Markers, Marker{now, value})
-					} else {
-						origin += Cycles(value)
-					}
+				if rt, lost, value := timestamp(family, w); rt && !lost {
+					d.res.Markers = append(d.res.Markers, Marker{now, value})
 					continue
 				}
 			}
-			d.now, d.pos, d.res.Waves = now, at*8+int(nibble)*4, waves[:n]
+			d.now, d.pos, d.res.Waves, d.open = now, at*8+int(nibble)*4, r.waves[:r.n], d.open+r.open
+			r.open = 0
 			_ = d.next(&p, buf, d.pos, true) // scanning made sure that it is whole
 			p.Off += d.base * 8
 			d.token(&p)
@@ -228,15 +205,30 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 				d.slow = 1000 // if there are more of these, scanning windows in vain would be slower
 				return true
 			}
-			waves = d.res.Waves[:len(waves)]
-			n = len(d.res.Waves)
+			r.waves, r.n = d.res.Waves[:len(waves)], len(d.res.Waves)
 			if p.Kind == KindTimestamp {
-				origin += d.now - now
+				r.origin += d.now - now
 			}
 		}
 	}
-	d.res.Waves = waves[:n]
-	d.now = origin + Cycles(end>>scanTime)
+	d.res.Waves = r.waves[:r.n]
+	d.open += r.open
+	d.now = r.origin + Cycles(end>>scanTime)
 	d.pos = at*8 + int(uint16(end))*4
 	return size == windowBytes
 }
+
+// places has, by the slot's key, what Wave says of the place: CU, SIMD << 8, Slot << 16.
+func (b *waveBits) places() *[numSlots]uint32 {
+	t := new([numSlots]uint32)
+	for k := range slotKey(numSlots) {
+		w := b.wave(k, 0)
+		t[k] = uint32(w.CU) | uint32(w.SIMD)<<8 | uint32(w.Slot)<<16
+	}
+	return t
+}
+
+var (
+	places11 = sync.OnceValue(waveBits11.places)
+	places12 = sync.OnceValue(waveBits12.places)
+)
