@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/rigprof/rigprof/internal/device/kfd/abi"
 	"github.com/rigprof/rigprof/internal/device/sim/count"
 	"github.com/rigprof/rigprof/internal/device/sim/cp"
 	"github.com/rigprof/rigprof/internal/device/sim/shader"
@@ -17,6 +19,7 @@ import (
 type machine struct {
 	g      *GPU
 	arch   isa.Arch
+	apu    bool // the host's memory is the GPU's own
 	timing *timing.Machine
 	trace  *traceUnits
 	count  *count.Unit
@@ -42,7 +45,8 @@ func newMachine(g *GPU) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &machine{g: g, arch: arch, timing: tm, trace: tr, count: c, observers: []timing.Observer{tr, c}}, nil
+	apu := strings.HasPrefix(g.GC, "11.5.") || g.GC == "11.0.1" || g.GC == "11.0.4" // Strix, Phoenix
+	return &machine{g: g, arch: arch, apu: apu, timing: tm, trace: tr, count: c, observers: []timing.Observer{tr, c}}, nil
 }
 
 func (m *machine) units() []cp.Unit         { return []cp.Unit{m.trace, m.count} }
@@ -105,7 +109,7 @@ func (r *runner) Dispatch(ctx context.Context, d *cp.Dispatch) (int64, error) {
 	k := r.kernel(d)
 	run := r.shader.Run(ctx, k)
 	defer run.Close()
-	end, err := r.m.time(ctx, d, k, run)
+	end, err := r.time(ctx, d, k, run)
 	if f, ok := errors.AsType[*shader.Fault](err); ok && errors.Is(f, shader.ErrMemory) {
 		err = &cp.MemoryError{Addr: f.Addr, Write: f.Write, Err: f, Kernel: f.Kernel}
 	}
@@ -113,16 +117,36 @@ func (r *runner) Dispatch(ctx context.Context, d *cp.Dispatch) (int64, error) {
 }
 
 // time runs the grid's workgroups and says when the last ends.
-func (m *machine) time(ctx context.Context, d *cp.Dispatch, k *shader.Kernel, run *shader.Run) (int64, error) {
+func (r *runner) time(ctx context.Context, d *cp.Dispatch, k *shader.Kernel, run *shader.Run) (int64, error) {
+	m := r.m
 	m.dispatches++
 	for _, die := range d.Dies {
 		m.trace.Dispatch(d.Start, die, d.VMID, d.Initiator)
 	}
 	res, err := m.timing.Dispatch(ctx, timing.Dispatch{
 		Start: d.Start, Kernel: k, Source: m.source(run), Dies: d.Dies, ThreadMgmt: d.ThreadMgmt, ResourceLimits: d.ResourceLimits,
-		ID: m.dispatches, Traced: d.TraceEnable, Counted: d.CountEnable,
+		Pages: r.page, ID: m.dispatches, Traced: d.TraceEnable, Counted: d.CountEnable,
 	}, m.observers...)
 	return max(res.End, d.Start), err
+}
+
+// maxFragment is log2 of the largest piece of contiguous memory that amdgpu's page tables describe by one entry: 2 MiB.
+const maxFragment = 21
+
+// page is what the page tables say of an address: how large a piece of memory around it is contiguous and aligned, and whose it is.
+func (r *runner) page(addr uint64) timing.Page {
+	a := r.p.find(addr)
+	if a == nil {
+		return timing.Page{}
+	}
+	p := timing.Page{Shift: maxFragment, Host: a.flags&abi.AllocGTT != 0 && !r.m.apu}
+	for p.Shift > 12 {
+		if start := addr &^ (1<<p.Shift - 1); start >= a.va && start+(1<<p.Shift) <= a.va+uint64(len(a.bytes)) {
+			break
+		}
+		p.Shift--
+	}
+	return p
 }
 
 // source is what the run hands out, shown to whoever wants to see it.

@@ -9,6 +9,12 @@ type Source interface {
 	Next() (*shader.GroupLog, error)
 }
 
+// Page is what the page tables say of an address.
+type Page struct {
+	Shift uint8 // log2 of the bytes that one translation covers
+	Host  bool  // the memory is the host's, behind the bus
+}
+
 // Dispatch is one grid to place and time.
 type Dispatch struct {
 	Start  int64 // when the packet was processed, in shader cycles
@@ -17,8 +23,10 @@ type Dispatch struct {
 	Dies   []int // that share the workgroups, in turn; nil: die 0
 	// ThreadMgmt[e] is COMPUTE_STATIC_THREAD_MGMT of engine e, numbered across dies: a bit per CU, SA 0 in the low
 	// half, SA 1 in the high half. nil: every CU.
-	ThreadMgmt     []uint32
-	ResourceLimits uint32 // COMPUTE_RESOURCE_LIMITS; its limits are not modelled
+	ThreadMgmt []uint32
+	// Pages looks an address up; nil: the GPU's own memory in pages of 2 MiB.
+	Pages          func(addr uint64) Page
+	ResourceLimits uint32 // COMPUTE_RESOURCE_LIMITS
 	ID             int    // of the dispatch, for events; any number
 	Traced         bool   // COMPUTE_THREAD_TRACE_ENABLE
 	Counted        bool   // COMPUTE_PERFCOUNT_ENABLE

@@ -250,6 +250,19 @@ func threadMgmt(g *gpu.GPU, capture string) []uint32 {
 	return m
 }
 
+// pages is what the page tables of a capture's process say. Buffers have pages of their own. The arguments of two captures were in the
+// host's memory: only their first loads take 8000 cycles and more, in each dispatch again, whatever else is touched first.
+func pages(g *gpu.GPU, capture string) func(uint64) timing.Page {
+	small := capture == "plus" || capture == "sync"
+	host := g.Family == gpu.GFX12 && (capture == "gemm3k" || capture == "gemmbig")
+	return func(addr uint64) timing.Page {
+		if small {
+			return timing.Page{Shift: 63}
+		}
+		return timing.Page{Shift: 21, Host: host && addr>>32 == kernargBase>>32}
+	}
+}
+
 // simulate runs dispatch d of a capture on a machine.
 func simulate(t testing.TB, machine *timing.Machine, g *gpu.GPU, dir, capture string, m *captureMeta, d int, start int64, o *observer) (timing.Result, error) {
 	t.Helper()
@@ -261,7 +274,9 @@ func simulate(t testing.TB, machine *timing.Machine, g *gpu.GPU, dir, capture st
 	for i := range dies {
 		dies[i] = i
 	}
-	res, err := machine.Dispatch(context.Background(), timing.Dispatch{Start: start, Kernel: k, Source: run, Dies: dies, ThreadMgmt: threadMgmt(g, capture), Traced: true}, o)
+	res, err := machine.Dispatch(context.Background(), timing.Dispatch{
+		Start: start, Kernel: k, Source: run, Dies: dies, ThreadMgmt: threadMgmt(g, capture), Traced: true, Pages: pages(g, capture),
+	}, o)
 	return res, err
 }
 

@@ -16,6 +16,9 @@ const window = 20
 
 const never = math.MaxInt64
 
+// busBytesPerSec is a PCIe 4.0 bus of 16 lanes.
+const busBytesPerSec = 32e9
+
 // maxCodes bounds the programs that a Machine remembers.
 const maxCodes = 256
 
@@ -29,6 +32,7 @@ type Machine struct {
 	vgprGrain int
 	latency   [4][numBy]int64 // by producer and consumer
 	memLine   int64           // 1/16 cycles of a die's memory for a line
+	busLine   int64           // the same of the bus to the host
 	codes     map[*shader.Program]*code
 
 	dies    []*die
@@ -43,6 +47,8 @@ type Machine struct {
 	// of the dispatch in progress
 	need      needs
 	mgmt      []uint32
+	pages     func(uint64) Page
+	dispatch  uint32 // number of it, not 0
 	taking    []int
 	handed    uint64
 	source    Source
@@ -89,6 +95,7 @@ func New(g *gpu.GPU, live [][]uint32) (*Machine, error) {
 		rate = 500e9
 	}
 	m.memLine = max(lineBytes*16*g.ClockHz/rate*int64(g.Dies), 1)
+	m.busLine = max(lineBytes*16*g.ClockHz/busBytesPerSec, 1)
 	m.build(live)
 	return m, nil
 }
@@ -100,9 +107,13 @@ func (m *Machine) build(live [][]uint32) {
 		cus = 1
 	}
 	for d := range g.Dies {
-		dd := &die{l2: newCache(max(g.L2Bytes, 1<<20)), stats: make([]L2Stats, max(g.L2Channels, 1)), l2Span: make([]busySpan, max(g.L2Channels, 1))}
+		channels := max(g.L2Channels, 1)
+		dd := &die{
+			walked: map[pageID]int64{}, l2: newL2(max(g.L2Bytes, 1<<20), channels),
+			stats: make([]L2Stats, channels), l2Free: make([]int64, channels), l2Span: make([]busySpan, channels),
+		}
 		for range g.SEs {
-			dd.engines = append(dd.engines, &engine{die: d})
+			dd.engines = append(dd.engines, &engine{die: d, waves: make([]int, g.SAs)})
 		}
 		// The first workgroup after reset goes to engine 1 of an RDNA GPU; gfx950 captures show engines 2 and 0, in this order of frequency.
 		if m.gfx9 {
@@ -160,6 +171,9 @@ func (m *Machine) Dispatch(ctx context.Context, d Dispatch, obs ...Observer) (Re
 		clear(m.codes) // programs that were replaced since; those in use are compiled again
 	}
 	m.need = m.needsOf(d.Kernel)
+	m.need.limits = limitsOf(d.ResourceLimits)
+	m.pages = d.Pages
+	m.dispatch = max(m.dispatch+1, 1)
 	m.mgmt, m.source, m.kernel, m.eof, m.handed = d.ThreadMgmt, d.Source, d.Kernel, false, 0
 	m.taking = append(m.taking[:0], d.Dies...)
 	if len(m.taking) == 0 {
@@ -173,7 +187,7 @@ func (m *Machine) Dispatch(ctx context.Context, d Dispatch, obs ...Observer) (Re
 		m.flags |= Counted
 	}
 	if !m.possible() {
-		return Result{}, errors.New("timing: a workgroup fits no unit that the dispatch may use: its waves, VGPRs or LDS are too many, or COMPUTE_STATIC_THREAD_MGMT masks all")
+		return Result{}, errors.New("timing: a workgroup fits no unit that the dispatch may use: its waves, VGPRs or LDS are too many, or COMPUTE_STATIC_THREAD_MGMT or COMPUTE_RESOURCE_LIMITS allows none")
 	}
 	m.observers = obs
 	for _, s := range m.simds {
@@ -203,6 +217,9 @@ func (m *Machine) Dispatch(ctx context.Context, d Dispatch, obs ...Observer) (Re
 	if m.res.Start < 0 {
 		m.res.Start = d.Start
 		m.res.End = max(m.res.End, d.Start)
+	}
+	for _, die := range m.dies {
+		die.writeBack(m.p.storeMem)
 	}
 	m.events.flush(never, obs)
 	if err != nil {

@@ -52,76 +52,6 @@ func (c *cache) find(line uint64) (ready *int64, hit bool) {
 	return &s.ready[0], false
 }
 
-// L2Stats are the counts of one channel of a die's L2.
-type L2Stats struct {
-	Hits, Misses           int64
-	Reads, Writes, Atomics int64 // requests
-	MemReads, MemWrites    int64 // lines that went to and from memory
-	MemReadWait            int64 // cycles that they took, added up
-	MemWriteWait           int64
-	Busy                   int64 // cycles with a request in it
-	MemRead32, MemWrite64  int64
-}
-
-// BusyStats are the cycles in which any of a die's units of a kind had work.
-type BusyStats struct {
-	TA     int64 // address paths of CUs
-	TC     int64 // vector caches
-	Memory int64 // reads and writes of memory
-}
-
-// busySpan adds up the time that anything was going on, given what begins and ends when, nearly in the order of beginnings.
-type busySpan struct{ end int64 }
-
-func (s *busySpan) add(from, to int64, sum *int64) {
-	if to > s.end {
-		*sum += to - max(from, s.end)
-		s.end = to
-	}
-}
-
-// fromL2 brings a line from the die's L2 or memory; at is when the request arrives at the L2's queue. ready is when the L2 has the line.
-func (m *Machine) fromL2(d *die, line uint64, at int64, write, atomic bool) (ready int64, hit bool) {
-	channel := (line ^ line>>5 ^ line>>10) % uint64(len(d.stats))
-	ch := &d.stats[channel]
-	t := max(at<<4, d.l2Free)
-	d.l2Free = t + m.p.l2Line
-	t >>= 4
-	r, hit := d.l2.find(line)
-	switch {
-	case atomic:
-		ch.Atomics++
-	case write:
-		ch.Writes++
-	default:
-		ch.Reads++
-	}
-	busy := &d.l2Span[channel]
-	if hit {
-		ch.Hits++
-		ready = max(t, *r)
-		busy.add(at, ready+m.p.l2, &ch.Busy)
-		return ready, true
-	}
-	ch.Misses++
-	if write && !atomic { // written whole: nothing is read
-		ch.MemWrites++
-		ch.MemWriteWait += m.p.storeMem
-		d.memSpan.add(t, t+m.p.storeMem, &d.busy.Memory)
-		busy.add(at, t+m.p.storeMem, &ch.Busy)
-		*r = t
-		return t, false
-	}
-	ch.MemReads++
-	mt := max(t<<4, d.memFree)
-	d.memFree = mt + m.memLine
-	*r = mt>>4 + m.p.mem - m.p.l2
-	ch.MemReadWait += *r - t
-	d.memSpan.add(t, *r, &d.busy.Memory)
-	busy.add(at, *r+m.p.l2, &ch.Busy)
-	return *r, false
-}
-
 // vector times a vector memory access that issues at t: when its data are back, or its stores acknowledged.
 func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64, st *Stats) int64 {
 	cu := &u.cus[c]
@@ -130,10 +60,8 @@ func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64, st *Stats)
 		return t + m.p.l0/2
 	}
 	busy := (int64(lines)*m.p.vmemLines + 15) >> 4
-	// 64 bytes in a cycle go through a CU's cache.
-	if b := int64(ref.Bytes) >> 6; b > busy {
-		busy = b
-	}
+	data := int64(ref.Bytes) * m.p.l0KiB >> 10
+	busy = max(busy, data)
 	start := max(t, cu.vmemFree)
 	cu.vmemFree = start + busy
 	if ref.Write && !m.gfx9 {
@@ -146,7 +74,8 @@ func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64, st *Stats)
 	st.N[StatCyclesTA] += busy
 	d.taSpan.add(start, start+busy, &d.busy.TA)
 	first := ref.Addr >> lineShift
-	if ref.Space == shader.SpaceScratch {
+	private := ref.Space == shader.SpaceScratch
+	if private {
 		first += 1 << 40 // private memory is nowhere else
 	}
 	// The log has a scattered access's first and last line, and their number: those between are taken to be evenly spaced.
@@ -158,36 +87,40 @@ func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64, st *Stats)
 			line += span * uint64(i) / uint64(lines-1)
 		}
 		at := start + int64(i)*m.p.vmemLines>>4
+		host := false
+		if !private {
+			e := m.translate(d, &cu.tlb, line, at)
+			at, host = max(at, e.ready), e.host
+		}
 		var ready int64
 		switch {
 		case ref.Atomic:
-			r, _ := m.fromL2(d, line, at, true, true)
+			r, _ := m.fromL2(d, line, at, true, true, host)
 			ready = r + m.p.l2
 			st.N[StatL2StoreWait] += ready - at
 		case ref.Write:
-			r, hit := m.fromL2(d, line, at, true, false)
+			r, hit := m.fromL2(d, line, at, true, false, host)
 			ready = r + m.p.store
 			if !hit {
 				ready = r + m.p.storeMem
 			}
 			st.N[StatL2StoreWait] += ready - at
 		default:
-			ready = m.load(d, u, cu, line, at, st)
+			ready = m.load(d, u, cu, line, at, host, st)
 		}
 		done = max(done, ready)
 	}
 	done = max(done, start+busy)
-	if !ref.Write { // data come back through one path of the CU, 64 bytes in a cycle
-		n := int64(ref.Bytes) >> 6
-		done = max(done, cu.back+n)
+	if !ref.Write { // data come back through one path of the CU
+		done = max(done, cu.back+data)
 		cu.back = done
-		st.N[StatCyclesTD] += max(n, 1)
+		st.N[StatCyclesTD] += max(data, 1)
 	}
 	d.tcSpan.add(start, done, &d.busy.TC)
 	return done
 }
 
-func (m *Machine) load(d *die, u *unit, cu *cu, line uint64, at int64, st *Stats) int64 {
+func (m *Machine) load(d *die, u *unit, cu *cu, line uint64, at int64, host bool, st *Stats) int64 {
 	r0, hit := cu.l0.find(line)
 	if hit {
 		st.N[StatL0Hit]++
@@ -200,18 +133,16 @@ func (m *Machine) load(d *die, u *unit, cu *cu, line uint64, at int64, st *Stats
 			*r0 = max(at+m.p.l1, *r1)
 			return *r0
 		}
-		*r1 = m.loadL2(d, line, at, st)
+		*r1 = m.loadL2(d, line, at, host, st)
 		*r0 = *r1
 		return *r0
 	}
-	*r0 = m.loadL2(d, line, at, st)
+	*r0 = m.loadL2(d, line, at, host, st)
 	return *r0
 }
 
-func (m *Machine) loadL2(d *die, line uint64, at int64, st *Stats) int64 {
-	r, _ := m.fromL2(d, line, at, false, false)
-	st.N[StatL2Load]++
-	st.N[StatL2LoadWait] += r + m.p.l2 - at
+func (m *Machine) loadL2(d *die, line uint64, at int64, host bool, st *Stats) int64 {
+	r, _ := m.fromL2(d, line, at, false, false, host)
 	return r + m.p.l2
 }
 
@@ -230,7 +161,11 @@ func (m *Machine) scalar(u *unit, ref *shader.MemRef, t int64, st *Stats) int64 
 			continue
 		}
 		st.N[StatDCacheMiss]++
-		at, _ := m.fromL2(d, first+uint64(i), t, ref.Write, ref.Atomic)
+		e := m.translate(d, &u.tlb, first+uint64(i), t)
+		at, hit := m.fromL2(d, first+uint64(i), t, ref.Write, ref.Atomic, e.host)
+		if !hit && !e.host {
+			at += m.p.smemMem
+		}
 		*r = at + m.p.smemL2
 		done = max(done, *r)
 	}
@@ -271,5 +206,6 @@ func (m *Machine) fetch(u *unit, pc uint64, t int64, st *Stats) int64 {
 	st.N[StatICacheMiss]++
 	st.N[StatLevelFetch] += m.p.icacheMiss
 	l.tag, l.ready = tag, t+m.p.icacheMiss
+	m.translate(m.dies[m.engines[u.engine].die], &u.tlb, pc>>lineShift, t) // whose time the figures of cold code hold
 	return l.ready
 }

@@ -12,12 +12,28 @@ type needs struct {
 	lds    int  // bytes
 	wgp    bool // waves may be on both CUs of a WGP
 	single bool // one wave: no barrier, SIMDs chosen by the long pattern
+	limits
+}
+
+// limits are COMPUTE_RESOURCE_LIMITS, which packets and drivers leave at 0 most of the time. Fields: the GC headers. What they do: the
+// comments on them in Mesa's radeonsi (MIT), which calls the counts plain numbers from GFX7 on.
+type limits struct {
+	waves  int // in an array at once, WAVES_PER_SH; 0: as many as fit
+	groups int // on a CU at once, TG_PER_CU; 0: the same
+	run    int // groups that go to a unit before it is the next one's turn, CU_GROUP_COUNT + 1
+}
+
+// limitsOf reads the register. LOCK_THRESHOLD, SIMD_DEST_CNTL and FORCE_SIMD_DIST choose among placements that no capture tells apart:
+// they do nothing here. SIMD_DISABLE (CDNA) neither.
+func limitsOf(v uint32) limits {
+	return limits{waves: int(v & 0x3ff), groups: int(v >> 12 & 15), run: int(v>>24&7) + 1}
 }
 
 // cu is a compute unit: what its SIMDs share.
 type cu struct {
 	lds      int // bytes free
 	groups   int // with more than one wave
+	held     int // all groups
 	placed   int // groups since reset
 	next     int // gfx9: entry of the SIMD order
 	start    int64
@@ -25,6 +41,7 @@ type cu struct {
 	ldsFree  int64
 	vmemFree int64
 	back     int64 // when the last load's data are back
+	tlb      tlb
 }
 
 // unit is a WGP, on gfx9 a CU.
@@ -38,6 +55,7 @@ type unit struct {
 	simds      []*simd
 	scalar     cache // scalar cache
 	scalarFree int64
+	tlb        tlb
 	icache     []icacheLine
 }
 
@@ -46,6 +64,8 @@ type engine struct {
 	die   int
 	units []*unit // live ones in the order that workgroups take them
 	next  int
+	run   int   // groups that the unit before next took in a row
+	waves []int // of each array
 	start int64 // earliest time of the next workgroup
 	full  bool  // nothing fell free since the last failure to place
 }
@@ -55,10 +75,12 @@ type die struct {
 	engines []*engine
 	next    int // engine
 	queue   []*shader.GroupLog
-	l2      cache
-	l2Free  int64 // in 1/16 cycles
+	l2      l2
+	l2Free  []int64 // per channel, in 1/16 cycles
 	memFree int64
-	stats   []L2Stats // per channel
+	busFree int64
+	stats   []L2Stats        // per channel
+	walked  map[pageID]int64 // when each page's translation came or comes
 	busy    BusyStats
 
 	l2Span                  []busySpan // per channel
@@ -155,7 +177,13 @@ func (m *Machine) placeOn(e *engine, log *shader.GroupLog, at int64) (ok bool, s
 		if !ok {
 			continue
 		}
-		e.next = (e.next + i + 1) % len(e.units)
+		if e.run++; i > 0 {
+			e.run = 1
+		}
+		e.next = (e.next + i) % len(e.units)
+		if e.run >= m.need.run {
+			e.next, e.run = (e.next+1)%len(e.units), 0
+		}
 		cu := &u.cus[c]
 		at = max(at, cu.start)
 		for _, s := range m.chosen {
@@ -197,6 +225,9 @@ const groupsPerCU = 16
 
 func (m *Machine) fits(u *unit, c int, n *needs) bool {
 	cu := &u.cus[c]
+	if n.limits.waves > 0 && m.engines[u.engine].waves[u.sa]+n.waves > n.limits.waves || n.limits.groups > 0 && cu.held >= n.limits.groups {
+		return false
+	}
 	if n.wgp {
 		if n.lds > u.cus[0].lds+u.cus[1].lds {
 			return false

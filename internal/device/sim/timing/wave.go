@@ -127,6 +127,7 @@ func (m *Machine) launch(u *unit, c int, log *shader.GroupLog, at int64) {
 	u.next += len(log.Waves)
 	cu := &u.cus[c]
 	cu.placed++
+	cu.held++
 	cu.next += len(log.Waves)
 	if !g.single {
 		cu.groups++
@@ -164,6 +165,7 @@ func (m *Machine) startWave(s *simd, g *group, c *code, log *shader.WaveLog, at 
 	}
 	s.slots |= 1 << slot
 	s.used++
+	m.engines[s.u.engine].waves[s.u.sa]++
 	s.vgprs -= m.need.vgprs
 	w.slot = uint8(slot)
 	w.place = Place{uint8(s.u.engine), uint8(s.u.sa), uint8(s.u.no), uint8(s.no), w.slot}
@@ -360,6 +362,7 @@ func (m *Machine) freeSlot(w *wave) {
 	s := w.s
 	s.slots &^= 1 << w.slot
 	s.used--
+	m.engines[s.u.engine].waves[s.u.sa]--
 	s.vgprs += m.need.vgprs
 	s.slotFree = max(s.slotFree, w.st.End+m.p.slotReuse)
 	m.engines[s.u.engine].full = false
@@ -384,6 +387,7 @@ func (m *Machine) giveBack(w *wave) {
 	for i := range g.u.cus {
 		g.u.cus[i].lds += g.lds[i]
 	}
+	g.u.cus[g.cu].held--
 	if !g.single {
 		g.u.cus[g.cu].groups--
 	}

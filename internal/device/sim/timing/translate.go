@@ -1,0 +1,47 @@
+package timing
+
+// granule is log2 of the bytes that one translation covers at least.
+const granule = 14
+
+// tlb is the translations that a CU's vector path or a unit's scalar path has at hand.
+type tlb [16]translation
+
+type translation struct {
+	tag   uint64 // address >> granule, plus 1
+	ready int64
+	host  bool
+}
+
+type pageID struct {
+	base  uint64
+	shift uint8
+}
+
+// maxWalked bounds the pages that a die remembers: more than any second-level TLB has entries.
+const maxWalked = 1 << 16
+
+// translate looks up the page of a line that is needed at t. The first to touch a page since the GPU was powered on waits until the
+// page tables are read.
+func (m *Machine) translate(d *die, l *tlb, line uint64, t int64) *translation {
+	block := line >> (granule - lineShift)
+	e := &l[(block^block>>4)&15]
+	if e.tag == block+1 {
+		return e
+	}
+	p := Page{Shift: 21}
+	if m.pages != nil {
+		p = m.pages(line << lineShift)
+		p.Shift = max(p.Shift, granule)
+	}
+	id := pageID{line << lineShift >> p.Shift, p.Shift}
+	ready, ok := d.walked[id]
+	if !ok {
+		if len(d.walked) >= maxWalked {
+			clear(d.walked)
+		}
+		ready = t + m.p.walk
+		d.walked[id] = ready
+	}
+	*e = translation{block + 1, ready, p.Host}
+	return e
+}
