@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -74,14 +75,11 @@ func (o *decodeOptions) family() gpu.Family {
 }
 
 func runDecode(e *env, o decodeOptions) error {
-	files := make([]report.StreamFile, len(o.Files))
-	for i, name := range o.Files {
-		f, err := readStream(e, name, o)
-		if err != nil {
-			return err
-		}
-		files[i] = f
+	files, done, err := readStreams(e, o.Files, o)
+	if err != nil {
+		return err
 	}
+	defer done()
 	if o.Format == "packets" {
 		return e.output(o.Output, func(w io.Writer) error {
 			for _, f := range files {
@@ -97,13 +95,16 @@ func runDecode(e *env, o decodeOptions) error {
 			return nil
 		})
 	}
-	d := report.Decode(files)
+	d, err := report.Decode(files)
+	if err != nil {
+		return err
+	}
 	if len(o.Code) > 0 {
 		code, err := readCodes(o.Code)
 		if err != nil {
 			return err
 		}
-		if err := d.WithCode(o.Target, files, code); err != nil {
+		if err := d.WithCode(o.Target, code); err != nil {
 			return err
 		}
 	}
@@ -121,21 +122,74 @@ func (e *env) strict(on bool, q *report.Quality) error {
 	return nil
 }
 
-func readStream(e *env, name string, o decodeOptions) (report.StreamFile, error) {
-	var b []byte
-	var err error
-	if name == "-" {
-		b, err = io.ReadAll(e.In)
-	} else {
-		b, err = os.ReadFile(name)
+// readStreams says how to read trace files. Call done at the end.
+func readStreams(e *env, names []string, o decodeOptions) (files []report.StreamFile, done func(), err error) {
+	var spools []string
+	done = func() {
+		for _, s := range spools {
+			_ = os.Remove(s) // a temporary file
+		}
+	}
+	for _, name := range names {
+		path := name
+		if st, serr := os.Stat(name); name == "-" || serr == nil && !st.Mode().IsRegular() && !st.IsDir() {
+			if path, err = spool(e.In, name); err != nil {
+				done()
+				return nil, nil, err
+			}
+			spools = append(spools, path)
+		}
+		f, err := readStream(name, path, o)
+		if err != nil {
+			done()
+			return nil, nil, err
+		}
+		files = append(files, f)
+	}
+	return files, done, nil
+}
+
+// spool keeps what can be read once alone, standard input or a pipe, in a file: views read streams more than once.
+func spool(in io.Reader, name string) (path string, err error) {
+	if name != "-" {
+		r, err := os.Open(name)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = r.Close() }() // only read
+		in = r
+	}
+	f, err := os.CreateTemp("", "rigprof-*.sqtt")
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(f, in)
+	if cerr := f.Close(); err == nil {
+		err = cerr
 	}
 	if err != nil {
-		return report.StreamFile{}, err
+		_ = os.Remove(f.Name()) // a temporary file
+		return "", fmt.Errorf("%s: %w", name, err)
 	}
-	f := report.StreamFile{Name: name, Bytes: b, Family: o.family(), Header: gfx9Headers[o.Header]}
+	return f.Name(), nil
+}
+
+// readStream looks at the beginning of a trace file.
+func readStream(name, path string, o decodeOptions) (report.StreamFile, error) {
+	f := report.StreamFile{Name: name, Family: o.family(), Header: gfx9Headers[o.Header], Open: func() (io.ReadCloser, error) { return os.Open(path) }}
+	r, err := os.Open(path)
+	if err != nil {
+		return f, err
+	}
+	defer func() { _ = r.Close() }() // only read
+	var head [64]byte
+	n, err := io.ReadFull(r, head[:])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return f, err
+	}
 	if o.Target == "" {
-		f.Family = sqtt.FamilyOf(b)
-		if _, ok := sqtt.ReadSoftwareHeader(b); ok {
+		f.Family = sqtt.FamilyOf(head[:n])
+		if _, ok := sqtt.ReadSoftwareHeader(head[:n]); ok {
 			f.Family = gpu.GFX9
 		}
 		if f.Family == gpu.Unknown {

@@ -33,33 +33,33 @@ func (o *hotOptions) hotFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.Strict, "strict", false, "exit with 3 where the data is not whole")
 }
 
-// load reads what the arguments name.
-func (o *hotOptions) load(e *env, args []string) (*report.Hot, error) {
+// load reads what the arguments name. Close what it gives once every view is made.
+func (o *hotOptions) load(e *env, args []string) (h *report.Hot, done func(), err error) {
+	done = func() {}
 	if len(args) == 1 && isCapture(args[0]) {
 		c, err := capture.Open(args[0])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		defer func() { _ = c.Close() }() // only read
-		h, err := report.HotCapture(c)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", args[0], err)
+		if h, err = report.HotCapture(c); err != nil {
+			_ = c.Close() // only read
+			return nil, nil, fmt.Errorf("%s: %w", args[0], err)
 		}
-		return h, nil
+		return h, func() { _ = c.Close() }, nil
 	}
 	code, err := readCodes(o.Code)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var files []report.StreamFile
-	for _, name := range args {
-		f, err := readStream(e, name, o.decodeOptions)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, f)
+	files, done, err := readStreams(e, args, o.decodeOptions)
+	if err != nil {
+		return nil, nil, err
 	}
-	return report.HotFiles(o.Target, files, code)
+	if h, err = report.HotFiles(o.Target, files, code); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return h, done, nil
 }
 
 func isCapture(path string) bool {
@@ -135,10 +135,11 @@ func newHotspotsCmd(e *env) *cobra.Command {
 				return fmt.Errorf("--top %d: want 0 or more", top)
 			}
 			e.started = true
-			h, err := o.load(e, args)
+			h, done, err := o.load(e, args)
 			if err != nil {
 				return err
 			}
+			defer done()
 			o.Limit = top
 			d := h.Hotspots(by, sort)
 			if err := e.render(d, &o.renderOptions); err != nil {
@@ -191,10 +192,11 @@ func newAnnotateCmd(e *env) *cobra.Command {
 				return err
 			}
 			e.started = true
-			h, err := o.load(e, args)
+			h, done, err := o.load(e, args)
 			if err != nil {
 				return err
 			}
+			defer done()
 			a, err := h.Annotate(kernel)
 			if err != nil {
 				return err
@@ -284,10 +286,11 @@ func newWavesCmd(e *env) *cobra.Command {
 				return fmt.Errorf("--width %d: want 0 to 10000", width)
 			}
 			e.started = true
-			h, err := o.load(e, args)
+			h, done, err := o.load(e, args)
 			if err != nil {
 				return err
 			}
+			defer done()
 			l := h.WaveList()
 			l.Width = width
 			if err := e.render(l, &o.renderOptions); err != nil {
@@ -324,10 +327,11 @@ func newExportCmd(e *env) *cobra.Command {
 				return errors.New("pprof is binary: name a file with -o")
 			}
 			e.started = true
-			h, err := o.load(e, args)
+			h, done, err := o.load(e, args)
 			if err != nil {
 				return err
 			}
+			defer done()
 			if err := e.output(o.Output, func(w io.Writer) error { return h.Export(w, o.Format) }); err != nil {
 				return err
 			}

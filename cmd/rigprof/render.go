@@ -12,8 +12,8 @@ import (
 // view is an answer that can be written in every format.
 type view interface {
 	Tables(limit int) []report.Table // for people, with at most limit rows of a kind (0: all)
-	CSV() *report.Table
-	JSON() any
+	WriteCSV(w io.Writer) error
+	WriteJSON(w io.Writer) error
 	Chrome(w io.Writer) error
 }
 
@@ -48,9 +48,9 @@ func (e *env) render(v view, o *renderOptions) error {
 	return e.output(o.Output, func(w io.Writer) error {
 		switch o.Format {
 		case "csv":
-			return v.CSV().CSV(w)
+			return v.WriteCSV(w)
 		case "json":
-			return report.WriteJSON(w, v.JSON())
+			return v.WriteJSON(w)
 		case "chrome":
 			return v.Chrome(w)
 		}
@@ -76,7 +76,7 @@ func (e *env) render(v view, o *renderOptions) error {
 // listView makes a view of a listing.
 type listView struct{ listing }
 
-func (l listView) Tables(int) []report.Table { return []report.Table{l.table} }
-func (l listView) CSV() *report.Table        { return &l.table }
-func (l listView) JSON() any                 { return l.doc }
-func (l listView) Chrome(io.Writer) error    { return fmt.Errorf("a list has no timeline") }
+func (l listView) Tables(int) []report.Table   { return []report.Table{l.table} }
+func (l listView) WriteCSV(w io.Writer) error  { return l.table.CSV(w) }
+func (l listView) WriteJSON(w io.Writer) error { return report.WriteJSON(w, l.doc) }
+func (l listView) Chrome(io.Writer) error      { return fmt.Errorf("a list has no timeline") }

@@ -13,8 +13,12 @@ import (
 // Records may come in any order among waves, in time order within one. [Run.Advance] says up to where all are known; what ended
 // before is settled then.
 type Run struct {
-	Visit func(l *Life, site int32, w Window) // if set, called for each window, those of a wave in order
-	Done  func(l *Life)                       // if set, called when a wave's every cycle is counted; l is the run's own
+	// Visit, if set, is called for each window, those of a wave in order. What is left at a wave's end is one more of its last site, or of -1
+	// where it has none.
+	Visit func(l *Life, site int32, w Window)
+	Done  func(l *Life) // if set, called when a wave's every cycle is counted; l is the run's own
+	// Settled, if set, is called at the end of Advance: waves that come later started at or after the given time.
+	Settled func(before int64)
 
 	p       Profile
 	simds   []*simd
@@ -199,6 +203,15 @@ func (r *Run) Advance(now int64) {
 		})
 		s.trim(r, until)
 	}
+	if r.Settled != nil {
+		before := now
+		for _, s := range r.simds {
+			for _, l := range s.lives {
+				before = min(before, l.Start)
+			}
+		}
+		r.Settled(before)
+	}
 }
 
 // Close settles all there is and gives the sums.
@@ -372,7 +385,7 @@ func (r *Run) tail(l *Life) {
 		r.p.Idle.Add(c)
 	}
 	if r.Visit != nil {
-		r.Visit(l, -1, Window{l.prev, l.Stop, l.Stop, l.Stop})
+		r.Visit(l, l.last, Window{l.prev, l.Stop, l.Stop, l.Stop})
 	}
 	l.prev = l.Stop
 }

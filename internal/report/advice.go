@@ -361,7 +361,7 @@ func storeDrain(h *Hot, r *Rule) []Advice {
 
 func simdIdle(h *Hot, r *Rule) []Advice {
 	occ := h.occupancy()
-	if len(h.Waves) == 0 || occ >= 2 || h.Profile.Total.Hits == 0 {
+	if h.Profile.Waves == 0 || occ >= 2 || h.Profile.Total.Hits == 0 {
 		return nil
 	}
 	exposed := h.Profile.Total.Exposed()

@@ -46,6 +46,11 @@ func (s slot) lane(f gpu.Family) string {
 	return fmt.Sprintf("array %d %s %d SIMD %d slot %d", arrayOf(f, s.cu), unitName(f), unitOf(f, s.cu), s.simd, s.slot)
 }
 
+// compare orders by unit, SIMD, slot.
+func (s slot) compare(o slot) int {
+	return cmp.Or(cmp.Compare(s.cu, o.cu), cmp.Compare(s.simd, o.simd), cmp.Compare(s.slot, o.slot))
+}
+
 // slots gives the places that waves ran in, in order of unit, SIMD and slot.
 func slots(waves []Wave) []slot {
 	seen := map[slot]bool{}
@@ -56,57 +61,73 @@ func slots(waves []Wave) []slot {
 			list = append(list, k)
 		}
 	}
-	slices.SortFunc(list, func(a, b slot) int {
-		return cmp.Or(cmp.Compare(a.cu, b.cu), cmp.Compare(a.simd, b.simd), cmp.Compare(a.slot, b.slot))
-	})
+	slices.SortFunc(list, slot.compare)
 	return list
 }
 
-// waveLanes writes a process with a lane per slot, waves with their markers' spans in them; name names a wave's slice, origin (in
-// picoseconds) is where cycle 0 stands.
-func waveLanes(c *chrome.Writer, process string, f gpu.Family, waves []Wave, spans []MarkerSpan, psPerCycle float64, origin int64, name string) {
-	for _, k := range slots(waves) {
+// lanes is a process with a lane per slot: waves with their markers' spans in them.
+type lanes struct {
+	c          *chrome.Writer
+	process    string
+	family     gpu.Family
+	spans      []MarkerSpan
+	psPerCycle float64
+	origin     int64
+	name       string
+	list       []laneSlice // what must be put in order first
+}
+
+type laneSlice struct {
+	chrome.Slice
+	depth int
+}
+
+// newLanes begins a process; name names a wave's slice, origin (in picoseconds) is where cycle 0 stands.
+func newLanes(c *chrome.Writer, process string, f gpu.Family, at []slot, spans []MarkerSpan, psPerCycle float64, origin int64, name string) *lanes {
+	for _, k := range at {
 		c.Lane(process, k.lane(f))
 	}
-	type slice struct {
-		chrome.Slice
-		depth int
+	return &lanes{c: c, process: process, family: f, spans: spans, psPerCycle: psPerCycle, origin: origin, name: name}
+}
+
+func (l *lanes) add(s slot, name string, depth int, start, stop int64, args ...chrome.Arg) {
+	one := laneSlice{chrome.Slice{
+		Process: l.process, Lane: s.lane(l.family), Name: name, Start: l.origin + picos(start, l.psPerCycle), Stop: l.origin + picos(stop, l.psPerCycle),
+		Args: append([]chrome.Arg{chrome.Int("start_cycle", start), chrome.Int("stop_cycle", stop)}, args...),
+	}, depth}
+	if len(l.spans) == 0 {
+		l.c.Slice(&one.Slice)
+		return
 	}
-	var list []slice // what must be put in order first
-	add := func(s slot, name string, depth int, start, stop int64, args ...chrome.Arg) {
-		one := slice{chrome.Slice{
-			Process: process, Lane: s.lane(f), Name: name, Start: origin + picos(start, psPerCycle), Stop: origin + picos(stop, psPerCycle),
-			Args: append([]chrome.Arg{chrome.Int("start_cycle", start), chrome.Int("stop_cycle", stop)}, args...),
-		}, depth}
-		if len(spans) == 0 {
-			c.Slice(&one.Slice)
-			return
-		}
-		list = append(list, one)
+	l.list = append(l.list, one)
+}
+
+// wave adds a wave.
+func (l *lanes) wave(w Wave) {
+	l.add(slot{w.CU, w.SIMD, w.Slot}, l.name, 0, w.Start, w.Stop, chrome.Int("lanes", int64(w.Lanes)))
+}
+
+// close writes what had to wait for its order.
+func (l *lanes) close() {
+	for i := range l.spans {
+		s := &l.spans[i]
+		l.add(slot{s.CU, s.SIMD, s.Slot}, s.Name, s.Depth+1, s.Start, s.Stop)
 	}
-	for _, w := range waves {
-		add(slot{w.CU, w.SIMD, w.Slot}, name, 0, w.Start, w.Stop, chrome.Int("lanes", int64(w.Lanes)))
-	}
-	for i := range spans {
-		s := &spans[i]
-		add(slot{s.CU, s.SIMD, s.Slot}, s.Name, s.Depth+1, s.Start, s.Stop)
-	}
-	slices.SortStableFunc(list, func(a, b slice) int { // a lane's slices come by their starts, those that hold others first
+	slices.SortStableFunc(l.list, func(a, b laneSlice) int { // a lane's slices come by their starts, those that hold others first
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.Stop, a.Stop), cmp.Compare(a.depth, b.depth))
 	})
-	for i := range list {
-		c.Slice(&list[i].Slice)
+	for i := range l.list {
+		l.c.Slice(&l.list[i].Slice)
 	}
 }
 
-// Chrome writes the waves for a trace viewer.
-func (d *Decoded) Chrome(w io.Writer) error {
-	return timeline(w, nil, func(c *chrome.Writer) {
-		for i := range d.Streams {
-			s := &d.Streams[i]
-			waveLanes(c, s.File, s.family, s.Waves, d.markers(i), psPerCycle(s.Realtime), 0, "wave")
-		}
-	})
+// waveLanes writes a process of waves that are held.
+func waveLanes(c *chrome.Writer, process string, f gpu.Family, waves []Wave, spans []MarkerSpan, psPerCycle float64, origin int64, name string) {
+	l := newLanes(c, process, f, slots(waves), spans, psPerCycle, origin, name)
+	for _, w := range waves {
+		l.wave(w)
+	}
+	l.close()
 }
 
 // refPicos is the length of a tick of realtime markers: they count at 100 MHz on the RDNA parts that write them.

@@ -322,8 +322,11 @@ func (t *Counted) CSV() *Table {
 	return out
 }
 
-// JSON is the document.
-func (t *Counted) JSON() any { return t }
+// WriteJSON writes the document.
+func (t *Counted) WriteJSON(w io.Writer) error { return WriteJSON(w, t) }
+
+// WriteCSV writes the rows.
+func (t *Counted) WriteCSV(w io.Writer) error { return t.CSV().CSV(w) }
 
 // Chrome writes a slice per dispatch with its counters as arguments, and a counter track per counter.
 func (t *Counted) Chrome(w io.Writer) error {

@@ -2,6 +2,8 @@ package report
 
 import (
 	"bufio"
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -9,42 +11,35 @@ import (
 	"sync"
 
 	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/chrome"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
-// StreamFile is one trace file to decode.
-type StreamFile struct {
-	Name   string
-	Bytes  []byte
-	Family gpu.Family
-	Header sqtt.Header
-}
-
-// Decoded is what trace files hold: the document rigprof/decode/1.
+// Decoded is what trace files hold: the document rigprof/decode/1. Waves and instructions stay in the files: views read them once more.
 type Decoded struct {
-	Schema  string   `json:"schema"`
-	Streams []Stream `json:"streams"`
-	Quality Quality  `json:"quality"`
+	Schema  string
+	Streams []Stream
+	Quality Quality
 
 	code *decodedCode // nil: no code object was given
 }
 
-// Stream is one file's waves. Times are shader cycles from its start.
+// Stream is one file. Times are shader cycles from its start.
 type Stream struct {
-	File     string     `json:"file"`
-	Family   string     `json:"family"`
-	Bytes    int64      `json:"bytes"`
-	Packets  int64      `json:"packets"`
-	Cycles   int64      `json:"cycles"` // time of the last token
-	Waves    []Wave     `json:"waves"`
-	Realtime [][2]int64 `json:"realtime"`
-	Losses   Losses     `json:"losses"`
-
-	InstWaves []InstWave `json:"inst_waves,omitempty"` // with code: the traced waves' instructions
+	File    string
+	Family  string
+	Bytes   int64
+	Packets int64
+	Cycles  int64 // time of the last token
+	Waves   int64
+	Losses  Losses
 
 	family gpu.Family
-	shader []sqtt.ShaderData
+	file   *StreamFile
+	scan   *scanned
+	insts  int64 // with code
+	waves  int64 // that ran them
 }
 
 // Wave is one wave of a stream.
@@ -105,28 +100,33 @@ func parallel(n int, f func(i int)) {
 }
 
 // Decode decodes trace files, several at once.
-func Decode(files []StreamFile) *Decoded {
+func Decode(files []StreamFile) (*Decoded, error) {
+	scans := make([]*scanned, len(files))
+	parallel(len(files), func(i int) { scans[i] = files[i].scan(scan{count: true}) })
+	return decodedOf(files, scans)
+}
+
+// decodedOf is the view of files that were scanned.
+func decodedOf(files []StreamFile, scans []*scanned) (*Decoded, error) {
 	d := &Decoded{Schema: "rigprof/decode/1", Streams: make([]Stream, len(files)), Quality: newQuality()}
-	results := make([]*sqtt.Result, len(files))
-	parallel(len(files), func(i int) {
-		f := &files[i]
-		results[i] = sqtt.DecodeWavesWith(f.Family, f.Header, f.Bytes)
-		d.Streams[i] = streamOf(f.Name, results[i])
-		d.Streams[i].shader, d.Streams[i].Packets = sqtt.ReadShaderData(f.Family, f.Header, f.Bytes)
-	})
+	d.Quality.OverheadNA = "trace files do not say"
 	q := &d.Quality
 	var notes grouped
 	idle := capture.Warning // a stream without waves, unless others have some
-	for _, r := range results {
-		if len(r.Waves) > 0 {
+	for _, r := range scans {
+		if r.waves > 0 {
 			idle = capture.Info
 		}
 	}
-	for i, r := range results {
-		q.stream(i, r, d.Streams[i].Packets)
-		name := d.Streams[i].File
-		notes.losses(name, r)
-		if h := sqtt.FamilyOf(files[i].Bytes); r.Family == gpu.GFX9 && h != gpu.Unknown && h != gpu.GFX9 {
+	for i, r := range scans {
+		if r.err != nil {
+			return nil, fmt.Errorf("%s: %w", files[i].Name, r.err)
+		}
+		d.Streams[i] = streamOf(&files[i], r)
+		q.stream(i, r)
+		name := files[i].Name
+		notes.losses(name, &r.Result)
+		if h := r.header; r.Family == gpu.GFX9 && h != gpu.Unknown && h != gpu.GFX9 {
 			notes.add(name, capture.Warning, "begins with the header of a "+h.String()+" trace but was read as gfx9", "is --target right?")
 		}
 		if r.Header > 0 {
@@ -135,30 +135,27 @@ func Decode(files []StreamFile) *Decoded {
 		switch {
 		case r.Bytes == 0:
 			notes.add(name, capture.Warning, "empty, nothing was traced", "was the engine harvested, or the trace never started?")
-		case d.Streams[i].Packets == 0:
+		case r.tokens == 0:
 			notes.add(name, capture.Warning, "no token could be read", "check --target")
-		case len(r.Waves) == 0 && r.Losses.OpenAtEnd+r.Losses.DroppedStarts > 0:
+		case r.waves == 0 && r.Losses.OpenAtEnd+r.Losses.DroppedStarts > 0:
 			notes.add(name, capture.Loss, "waves start in it and none ends", "is the file whole?")
-		case len(r.Waves) == 0:
+		case r.waves == 0:
 			notes.add(name, idle, "no wave starts and ends in it", "no work may have run on this engine; --format packets shows what there is")
 		}
 	}
 	notes.into(q)
-	return d
+	return d, nil
 }
 
-func streamOf(name string, r *sqtt.Result) Stream {
-	s := Stream{
-		File: name, Family: r.Family.String(), Bytes: r.Bytes, Cycles: int64(r.End),
-		Waves: wavesOf(r.Waves), Realtime: make([][2]int64, len(r.Markers)), family: r.Family,
-	}
-	for i, m := range r.Markers {
-		s.Realtime[i] = [2]int64{int64(m.Shader), m.Realtime}
-	}
+func streamOf(f *StreamFile, r *scanned) Stream {
 	l := &r.Losses
-	s.Losses = Losses{
-		l.DroppedStarts, l.DroppedEnds, l.OpenAtEnd, l.PacketsLost, l.Stalls, int64(l.StallCycles), l.UnknownBits,
-		l.EmptyBytes, l.TailBits, make([]LossSpot, len(l.First)),
+	s := Stream{
+		File: f.Name, Family: r.Family.String(), Bytes: r.Bytes, Packets: r.tokens, Cycles: int64(r.End), Waves: r.waves,
+		family: r.Family, file: f, scan: r,
+		Losses: Losses{
+			l.DroppedStarts, l.DroppedEnds, l.OpenAtEnd, l.PacketsLost, l.Stalls, int64(l.StallCycles), l.UnknownBits,
+			l.EmptyBytes, l.TailBits, make([]LossSpot, len(l.First)),
+		},
 	}
 	for i, f := range l.First {
 		s.Losses.First[i] = LossSpot{f.Kind.String(), f.Off, int64(f.Time), f.N}
@@ -166,16 +163,54 @@ func streamOf(name string, r *sqtt.Result) Stream {
 	return s
 }
 
-func wavesOf(waves []sqtt.Wave) []Wave {
-	list := make([]Wave, len(waves))
-	for i, w := range waves {
-		list[i] = waveOf(w)
-	}
-	return list
-}
-
 func waveOf(w sqtt.Wave) Wave {
 	return Wave{int(w.CU), int(w.SIMD), int(w.Slot), int64(w.Start), int64(w.Stop), int(w.Lanes)}
+}
+
+// errEnough ends a pass over a stream early.
+var errEnough = errors.New("enough")
+
+// eachWave reads the stream's waves again, in the order they end, until f fails.
+func (s *Stream) eachWave(f func(w Wave) error) error {
+	var d sqtt.WaveDecoder
+	d.Reset(s.file.Family, s.file.Header)
+	take := func() error {
+		for _, w := range d.TakeWaves() {
+			if err := f(waveOf(w)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err := s.file.pieces(func(b []byte, _ bool) error {
+		d.Feed(b)
+		return take()
+	})
+	if err == nil {
+		d.Close()
+		err = take()
+	}
+	return err
+}
+
+// eachMarker reads the stream's realtime markers again.
+func (s *Stream) eachMarker(f func(m [2]int64)) error {
+	var d sqtt.WaveDecoder
+	d.Reset(s.file.Family, s.file.Header)
+	take := func() {
+		for _, m := range d.Result().Markers {
+			f([2]int64{int64(m.Shader), m.Realtime})
+		}
+		d.TakeWaves()
+	}
+	err := s.file.pieces(func(b []byte, _ bool) error {
+		d.Feed(b)
+		take()
+		return nil
+	})
+	d.Close()
+	take()
+	return err
 }
 
 // unitName is what CU numbers count in a family.
@@ -192,19 +227,20 @@ func (d *Decoded) Tables(limit int) []Table {
 		Text("file"), Text("family"), Number("bytes"), Number("packets"), Number("waves"), Number("cycles"), Number("markers"), Text("losses"),
 	}}
 	waves := Table{Title: "waves", Columns: []Column{Text("file"), Number("cu"), Number("simd"), Number("slot"), Number("start"), Number("stop"), Number("cycles")}}
-	total := 0
+	total := int64(0)
 	for i := range d.Streams {
 		s := &d.Streams[i]
-		streams.Add(s.File, s.Family, s.Bytes, s.Packets, len(s.Waves), s.Cycles, len(s.Realtime), s.Losses.brief())
-		total += len(s.Waves)
-		for _, w := range s.Waves {
+		streams.Add(s.File, s.Family, s.Bytes, s.Packets, s.Waves, s.Cycles, s.scan.markers, s.Losses.brief())
+		total += s.Waves
+		_ = s.eachWave(func(w Wave) error { // a file that changed meanwhile shows fewer
 			if limit > 0 && len(waves.Rows) >= limit {
-				break
+				return errEnough
 			}
 			waves.Add(s.File, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, w.Stop-w.Start)
-		}
+			return nil
+		})
 	}
-	leftOut(&waves, total, "waves", "--limit")
+	leftOut(&waves, int(total), "waves", "--limit")
 	if d.code != nil {
 		return []Table{streams, waves, d.instructions(limit), d.Quality.table()}
 	}
@@ -240,31 +276,116 @@ func (l *Losses) brief() string {
 	return s
 }
 
-// CSV is one row a wave; with code, one row an executed instruction.
-func (d *Decoded) CSV() *Table {
+// WriteCSV writes one row a wave; with code, one row an executed instruction, those of a wave up to 16,384 at a time.
+func (d *Decoded) WriteCSV(w io.Writer) error {
+	cw := csv.NewWriter(w)
 	if d.code != nil {
-		t := d.instructions(0)
-		return &t
+		if err := cw.Write(names(instructionColumns)); err != nil {
+			return err
+		}
+		err := d.eachInstruction(func(row []string) error { return cw.Write(row) })
+		cw.Flush()
+		return errors.Join(err, cw.Error())
 	}
-	t := &Table{Columns: []Column{Text("file"), Text("family"), Number("cu"), Number("simd"), Number("slot"), Number("start"), Number("stop"), Number("lanes")}}
+	row := []string{"file", "family", "cu", "simd", "slot", "start", "stop", "lanes"}
+	if err := cw.Write(row); err != nil {
+		return err
+	}
 	for i := range d.Streams {
 		s := &d.Streams[i]
-		for _, w := range s.Waves {
-			t.Add(s.File, s.Family, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, w.Lanes)
+		row[0], row[1] = text(s.File), s.Family
+		err := s.eachWave(func(w Wave) error {
+			for k, n := range []int64{int64(w.CU), int64(w.SIMD), int64(w.Slot), w.Start, w.Stop, int64(w.Lanes)} {
+				row[2+k] = strconv.FormatInt(n, 10)
+			}
+			return cw.Write(row)
+		})
+		if err != nil {
+			return err
 		}
 	}
-	return t
+	cw.Flush()
+	return cw.Error()
 }
 
-// JSON is the document.
-func (d *Decoded) JSON() any { return d }
+// WriteJSON writes the document.
+func (d *Decoded) WriteJSON(w io.Writer) error {
+	j := newJSONWriter(w)
+	j.begin('{')
+	j.field("schema", d.Schema)
+	j.name("streams")
+	j.begin('[')
+	for i := range d.Streams {
+		if err := d.writeStream(j, &d.Streams[i]); err != nil {
+			return err
+		}
+	}
+	j.end()
+	j.field("quality", d.Quality)
+	j.end()
+	return j.close()
+}
+
+func (d *Decoded) writeStream(j *jsonWriter, s *Stream) error {
+	j.begin('{')
+	j.field("file", s.File)
+	j.field("family", s.Family)
+	j.field("bytes", s.Bytes)
+	j.field("packets", s.Packets)
+	j.field("cycles", s.Cycles)
+	j.name("waves")
+	j.begin('[')
+	err := s.eachWave(func(w Wave) error {
+		j.value(w)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	j.end()
+	j.name("realtime")
+	j.begin('[')
+	if err := s.eachMarker(func(m [2]int64) { j.value(m) }); err != nil {
+		return err
+	}
+	j.end()
+	j.field("losses", s.Losses)
+	if d.code != nil && s.waves > 0 {
+		j.name("inst_waves")
+		j.begin('[')
+		if err := s.eachInstWave(d.code, func(w *InstWave) error {
+			j.value(w)
+			return nil
+		}); err != nil {
+			return err
+		}
+		j.end()
+	}
+	j.end()
+	return nil
+}
+
+// Chrome writes the waves for a trace viewer.
+func (d *Decoded) Chrome(w io.Writer) error {
+	return timeline(w, nil, func(c *chrome.Writer) {
+		for i := range d.Streams {
+			s := &d.Streams[i]
+			l := newLanes(c, s.File, s.family, slotsOf(s.scan.where), d.markers(i), s.scan.psPerCycle(), 0, "wave")
+			_ = s.eachWave(func(w Wave) error { // a file that changed meanwhile shows fewer
+				l.wave(w)
+				return nil
+			})
+			l.close()
+		}
+	})
+}
 
 // WritePackets lists a file's tokens, one a line: bit offset, time, name, fields.
 func WritePackets(w io.Writer, f StreamFile) error {
 	bw := bufio.NewWriterSize(w, 1<<16)
 	var line []byte
 	var fields []sqtt.Field
-	for p := range sqtt.PacketsWith(f.Family, f.Header, f.Bytes) {
+	list := func(p *sqtt.Packet) error {
 		line = strconv.AppendInt(line[:0], p.Off, 10)
 		line = append(line, '\t')
 		line = strconv.AppendInt(line, int64(p.Time), 10)
@@ -287,9 +408,16 @@ func WritePackets(w io.Writer, f StreamFile) error {
 			}
 		}
 		line = append(line, '\n')
-		if _, err := bw.Write(line); err != nil {
-			return err
-		}
+		_, err := bw.Write(line)
+		return err
+	}
+	var l sqtt.Lister
+	l.Reset(f.Family, f.Header)
+	if err := f.pieces(func(b []byte, _ bool) error { return l.Feed(b, list) }); err != nil {
+		return err
+	}
+	if err := l.Close(list); err != nil {
+		return err
 	}
 	return bw.Flush()
 }

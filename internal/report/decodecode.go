@@ -11,9 +11,11 @@ import (
 	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
-// InstWave is a traced wave with what it executed. Start or Stop is -1 where it lies outside the stream.
+// InstWave is a traced wave with what it executed, or a part of that: long waves come up to 16,384 instructions at a time. Start or Stop is -1
+// where it lies outside the stream, Stop also where more of the wave follows.
 type InstWave struct {
 	Wave
+	First int           `json:"first,omitempty"` // number of its first instruction in the wave
 	Insts []DecodedInst `json:"insts"`
 }
 
@@ -36,13 +38,14 @@ func (d DecodedInst) MarshalJSON() ([]byte, error) {
 
 // decodedCode is what names the instructions of a Decoded.
 type decodedCode struct {
-	arch isa.Arch
-	code []loadedCode
-	prog *sqtt.Program
+	arch  isa.Arch
+	code  []loadedCode
+	prog  *sqtt.Program
+	names map[uint64][2]string // by address
 }
 
 // WithCode adds the instructions of the traced waves, with their places in the given code objects.
-func (d *Decoded) WithCode(target string, files []StreamFile, codeFiles []CodeFile) error {
+func (d *Decoded) WithCode(target string, codeFiles []CodeFile) error {
 	target, code, err := openCode(target, codeFiles)
 	if err != nil {
 		return err
@@ -51,43 +54,89 @@ func (d *Decoded) WithCode(target string, files []StreamFile, codeFiles []CodeFi
 	if !ok {
 		return fmt.Errorf("the code objects are for %s, whose instructions rigprof does not know", target)
 	}
-	d.code = &decodedCode{arch, code, programOf(arch, code)}
-	unplaced := make([]int64, len(files))
-	parallel(len(files), func(i int) {
-		f, s := &files[i], &d.Streams[i]
-		s.InstWaves = []InstWave{}
-		open := map[[3]uint8]int{} // of a slot's wave that is given in parts
-		sqtt.Walk(f.Family, sqtt.WalkOptions{Header: f.Header}, f.Bytes, programOf(arch, code), func(p *sqtt.WaveInsts) {
-			key := [3]uint8{p.Wave.CU, p.Wave.SIMD, p.Wave.Slot}
-			n, ok := open[key]
-			if !ok || p.First == 0 {
-				n = len(s.InstWaves)
-				open[key] = n
-				s.InstWaves = append(s.InstWaves, InstWave{Insts: make([]DecodedInst, 0, len(p.Insts))})
+	d.code = &decodedCode{arch: arch, code: code, prog: programOf(arch, code), names: map[uint64][2]string{}}
+	unplaced := make([]int64, len(d.Streams))
+	errs := make([]error, len(d.Streams))
+	parallel(len(d.Streams), func(i int) {
+		s := &d.Streams[i]
+		errs[i] = s.walk(d.code, func(p *sqtt.WaveInsts) error {
+			if p.Last {
+				s.waves++
 			}
-			w := &s.InstWaves[n]
-			w.Wave = waveOf(p.Wave)
+			s.insts += int64(len(p.Insts))
 			for k := range p.Insts {
-				in := &p.Insts[k]
-				w.Insts = append(w.Insts, DecodedInst{int64(in.Time), in.Stall, in.Dur, in.Category, in.PC})
-				if in.PC == 0 {
+				if p.Insts[k].PC == 0 {
 					unplaced[i]++
 				}
 			}
+			return nil
 		})
 	})
 	for i, n := range unplaced {
+		if errs[i] != nil {
+			return errs[i]
+		}
 		if n > 0 {
-			d.Quality.Note(capture.Warning, "is --code the object that ran, at the base where it was loaded?", "%s: %s in no code object", files[i].Name, Plural(n, "instruction"))
+			d.Quality.Note(capture.Warning, "is --code the object that ran, at the base where it was loaded?", "%s: %s in no code object", d.Streams[i].File, Plural(n, "instruction"))
 		}
 	}
 	return nil
+}
+
+// walk walks the stream, until f fails.
+func (s *Stream) walk(c *decodedCode, f func(p *sqtt.WaveInsts) error) error {
+	var w sqtt.Walker
+	var failed error
+	w.Reset(s.file.Family, sqtt.WalkOptions{Header: s.file.Header}, programOf(c.arch, c.code), func(p *sqtt.WaveInsts) {
+		if failed == nil {
+			failed = f(p)
+		}
+	})
+	err := s.file.pieces(func(b []byte, _ bool) error {
+		w.Feed(b)
+		w.TakeWaves()
+		return failed
+	})
+	if err == nil {
+		w.Close()
+		err = failed
+	}
+	return err
+}
+
+// maxInsts is how many instructions of a wave are held until it ends.
+const maxInsts = 1 << 14
+
+// eachInstWave reads the traced waves again, in the order they end.
+func (s *Stream) eachInstWave(c *decodedCode, f func(w *InstWave) error) error {
+	open := map[[3]uint8]*InstWave{}
+	return s.walk(c, func(p *sqtt.WaveInsts) error {
+		key := [3]uint8{p.Wave.CU, p.Wave.SIMD, p.Wave.Slot}
+		w := open[key]
+		if w == nil {
+			w = &InstWave{First: p.First, Insts: []DecodedInst{}}
+			open[key] = w
+		}
+		w.Wave = waveOf(p.Wave)
+		for k := range p.Insts {
+			in := &p.Insts[k]
+			w.Insts = append(w.Insts, DecodedInst{int64(in.Time), in.Stall, in.Dur, in.Category, in.PC})
+		}
+		if !p.Last && len(w.Insts) < maxInsts {
+			return nil
+		}
+		delete(open, key)
+		return f(w)
+	})
 }
 
 // place names an address: function + offset, and the instruction there.
 func (c *decodedCode) place(pc uint64) (where, text string) {
 	if pc == 0 {
 		return "?", ""
+	}
+	if n, ok := c.names[pc]; ok {
+		return n[0], n[1]
 	}
 	where = "0x" + strconv.FormatUint(pc, 16)
 	for i := range c.code {
@@ -99,37 +148,61 @@ func (c *decodedCode) place(pc uint64) (where, text string) {
 			where = fmt.Sprintf("%s+0x%x", s.Name, pc-l.base-s.Addr)
 		}
 	}
-	in, ok := c.prog.Decode(pc)
-	if !ok {
-		return where, ""
+	if in, ok := c.prog.Decode(pc); ok {
+		wave := 32
+		if c.arch.CDNA() {
+			wave = 64
+		}
+		text = strings.TrimSpace(string(isa.AppendText(nil, c.arch, wave, pc, &in)))
 	}
-	wave := 32
-	if c.arch.CDNA() {
-		wave = 64
+	c.names[pc] = [2]string{where, text}
+	return where, text
+}
+
+var instructionColumns = []Column{
+	Text("file"), Number("cu"), Number("simd"), Number("slot"), Number("time"), Number("stall"), Number("cycles"), Text("category"), Text("at"), Text("instruction"),
+}
+
+// eachInstruction gives the rows of executed instructions, until f fails.
+func (d *Decoded) eachInstruction(f func(row []string) error) error {
+	for i := range d.Streams {
+		s := &d.Streams[i]
+		file := text(s.File)
+		err := s.eachInstWave(d.code, func(w *InstWave) error {
+			num := func(n int64) string { return strconv.FormatInt(n, 10) }
+			cu, simd, slot := num(int64(w.CU)), num(int64(w.SIMD)), num(int64(w.Slot))
+			for _, in := range w.Insts {
+				where, what := d.code.place(in.PC)
+				err := f([]string{
+					file, cu, simd, slot, num(in.Time), num(int64(in.Stall)), num(int64(in.Cycles)), in.Category.String(), text(where), what,
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return where, strings.TrimSpace(string(isa.AppendText(nil, c.arch, wave, pc, &in)))
+	return nil
 }
 
 // instructions is the table of executed instructions; limit 0: all.
 func (d *Decoded) instructions(limit int) Table {
-	t := Table{Title: "instructions", Columns: []Column{
-		Text("file"), Number("cu"), Number("simd"), Number("slot"), Number("time"), Number("stall"), Number("cycles"), Text("category"), Text("at"), Text("instruction"),
-	}}
-	total := 0
+	t := Table{Title: "instructions", Columns: instructionColumns}
+	total := int64(0)
 	for i := range d.Streams {
-		s := &d.Streams[i]
-		for k := range s.InstWaves {
-			w := &s.InstWaves[k]
-			total += len(w.Insts)
-			for _, in := range w.Insts {
-				if limit > 0 && len(t.Rows) >= limit {
-					break
-				}
-				where, text := d.code.place(in.PC)
-				t.Add(s.File, w.CU, w.SIMD, w.Slot, in.Time, in.Stall, in.Cycles, in.Category.String(), where, text)
-			}
-		}
+		total += d.Streams[i].insts
 	}
-	leftOut(&t, total, "instructions", "--limit")
+	_ = d.eachInstruction(func(row []string) error { // a file that changed meanwhile shows fewer
+		if limit > 0 && len(t.Rows) >= limit {
+			return errEnough
+		}
+		t.Rows = append(t.Rows, row)
+		return nil
+	})
+	leftOut(&t, int(total), "instructions", "--limit")
 	return t
 }

@@ -19,9 +19,7 @@ import (
 type Hot struct {
 	Device  DeviceDoc
 	Quality Quality
-	Waves   []TracedWave // those whose instructions were traced, stream by stream in the order they end
-	All     []RanWave       // every wave of the streams, for occupancy
-	Markers []MarkerSpan    // of every wave
+	Markers []MarkerSpan // of every wave
 	Profile *analysis.Profile
 	Kernels []string // of each dispatch; of files: their names
 	Objects []*codeobj.Object
@@ -29,7 +27,7 @@ type Hot struct {
 
 	family gpu.Family
 	arch   isa.Arch
-	parts  []hotPart
+	parts  []*hotPart // by dispatch and engine
 	places map[analysis.Where]*Place
 	funcs  map[int][]AsmFunc
 }
@@ -39,15 +37,17 @@ type TracedWave struct {
 	analysis.Wave
 	Cost  analysis.Cost
 	First analysis.Where // of its first instruction with an address; else Object is -1
+	n     int            // in the order they end
 }
 
-// hotPart gives the waves of one stream to a run and tells how many of them the stream has in part. It can be asked again.
-type hotPart func(run *analysis.Run) (cut int)
+// hotPart is one stream.
+type hotPart struct {
+	dispatch, engine int
 
-// RanWave is a wave of any unit.
-type RanWave struct {
-	Dispatch int
-	EngineWave
+	feed     func(run *analysis.Run) (cut int) // gives its traced waves to a run, and tells how many of them it has in part; it can be asked again
+	traced   int64                             // waves whose instructions were traced
+	from, to int64                             // of them
+	crowd    crowd                             // of all waves
 }
 
 // Place is where an instruction belongs: names and lines for people.
@@ -307,8 +307,11 @@ func (d *Hotspots) CSV() *Table {
 	return t
 }
 
-// JSON is the document.
-func (d *Hotspots) JSON() any { return d }
+// WriteJSON writes the document.
+func (d *Hotspots) WriteJSON(w io.Writer) error { return WriteJSON(w, d) }
+
+// WriteCSV writes the rows.
+func (d *Hotspots) WriteCSV(w io.Writer) error { return d.CSV().CSV(w) }
 
 // Chrome is not a view of sums.
 func (d *Hotspots) Chrome(io.Writer) error {
@@ -329,39 +332,39 @@ func className(c isa.Class) string {
 	return "unknown"
 }
 
-// newHot sums up the waves of streams.
-func newHot(device DeviceDoc, f gpu.Family, target string, parts []hotPart, objects []*codeobj.Object, kernels []string, q Quality) *Hot {
-	h := &Hot{Device: device, Quality: q, Objects: objects, Kernels: kernels, family: f}
+// newHot sums up the waves of streams. It asks for the quality once they were read.
+func newHot(device DeviceDoc, target string, parts []*hotPart, objects []*codeobj.Object, kernels []string, quality func() Quality) *Hot {
+	h := &Hot{Device: device, Objects: objects, Kernels: kernels, parts: slices.Clone(parts)}
 	h.arch, _ = isa.ArchOf(target)
 	profiles := make([]*analysis.Profile, len(parts))
-	waves := make([][]TracedWave, len(parts))
 	cut := make([]int, len(parts))
 	parallel(len(parts), func(i int) {
+		p := parts[i]
 		run := analysis.NewRun()
 		run.Done = func(l *analysis.Life) {
-			for l.N >= len(waves[i]) {
-				waves[i] = append(waves[i], TracedWave{})
+			if p.traced == 0 {
+				p.from = l.Start
 			}
-			w := TracedWave{l.Wave, l.Cost, analysis.Where{Object: -1}}
-			if l.First >= 0 {
-				w.First = run.SiteAt(l.First).Where
-			}
-			waves[i][l.N] = w
+			p.traced++
+			p.from, p.to = min(p.from, l.Start), max(p.to, l.Stop)
 		}
-		cut[i] = parts[i](run)
+		cut[i] = p.feed(run)
 		profiles[i] = run.Close()
 	})
+	h.Quality = quality()
 	outside := 0
 	var some []*analysis.Profile
 	for i, p := range profiles {
 		if len(p.Insts) == 0 { // the engine traces no instructions: its waves say nothing
+			parts[i].traced = 0
 			continue
 		}
 		some = append(some, p)
-		h.parts = append(h.parts, parts[i])
-		h.Waves = append(h.Waves, waves[i]...)
 		outside += cut[i]
 	}
+	slices.SortStableFunc(h.parts, func(a, b *hotPart) int {
+		return cmp.Or(cmp.Compare(a.dispatch, b.dispatch), cmp.Compare(a.engine, b.engine))
+	})
 	h.Profile = analysis.Join(some)
 	if outside > 0 {
 		h.Quality.Note(capture.Info, "", "%s began before the trace or ended after it: their cycles are those inside it", Plural(int64(outside), "wave"))
@@ -381,18 +384,53 @@ func newHot(device DeviceDoc, f gpu.Family, target string, parts []hotPart, obje
 	return h
 }
 
-// windows goes through the streams once more and gives visit every window of every traced wave, part by part, those of a wave in order.
-func (h *Hot) windows(visit func(part int, l *analysis.Life, where analysis.Where, w analysis.Window)) {
-	for i, part := range h.parts {
-		run := analysis.NewRun()
+// again are what a second pass over the streams gives; each may be nil.
+type again struct {
+	window func(l *analysis.Life, where analysis.Where, w analysis.Window) // every window of every traced wave, those of a wave in order
+	wave   func(w *TracedWave)                                             // every traced wave, in order of start
+	ended  func(l *analysis.Life)                                          // every traced wave once all its windows were given
+}
+
+// again goes through a part's stream once more.
+func (p *hotPart) again(a again) {
+	if p.traced == 0 {
+		return
+	}
+	run := analysis.NewRun()
+	if a.window != nil {
 		run.Visit = func(l *analysis.Life, site int32, w analysis.Window) {
 			where := analysis.Where{Object: -1}
 			if site >= 0 {
 				where = run.SiteAt(site).Where
 			}
-			visit(i, l, where, w)
+			a.window(l, where, w)
 		}
-		part(run)
-		run.Close()
 	}
+	var held []TracedWave // those before which others may start
+	give := func(before int64) {
+		slices.SortStableFunc(held, func(a, b TracedWave) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.n, b.n)) })
+		n := 0
+		for ; n < len(held) && held[n].Start < before; n++ {
+			a.wave(&held[n])
+		}
+		held = append(held[:0], held[n:]...)
+	}
+	run.Done = func(l *analysis.Life) {
+		if a.ended != nil {
+			a.ended(l)
+		}
+		if a.wave == nil {
+			return
+		}
+		w := TracedWave{l.Wave, l.Cost, analysis.Where{Object: -1}, l.N}
+		if l.First >= 0 {
+			w.First = run.SiteAt(l.First).Where
+		}
+		held = append(held, w)
+	}
+	if a.wave != nil {
+		run.Settled = give
+	}
+	p.feed(run)
+	run.Close()
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/isa"
 	"github.com/rigprof/rigprof/internal/sharedtest"
+	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
 // wholeWave is a wave with all its records.
@@ -33,8 +34,9 @@ type wholeWave struct {
 }
 
 // partOf gives waves as a stream does.
-func partOf(waves []wholeWave, sites []analysis.Site) []hotPart {
-	return []hotPart{func(run *analysis.Run) int {
+func partOf(waves []wholeWave, sites []analysis.Site) []*hotPart {
+	p := &hotPart{engine: 1}
+	p.feed = func(run *analysis.Run) int {
 		for _, s := range sites {
 			run.AddSite(s)
 		}
@@ -44,7 +46,19 @@ func partOf(waves []wholeWave, sites []analysis.Site) []hotPart {
 			run.End(l, w.Stop)
 		}
 		return 0
-	}}
+	}
+	for _, w := range waves {
+		p.crowd.add([]sqtt.Wave{{CU: uint8(w.CU), SIMD: uint8(w.SIMD), Slot: uint8(w.Slot), Start: sqtt.Cycles(w.Start), Stop: sqtt.Cycles(w.Stop)}}, 0)
+	}
+	p.crowd.close()
+	return []*hotPart{p}
+}
+
+func none(q Quality) func() Quality { return func() Quality { return q } }
+
+func rowsOf(h *Hot) (rows []WaveCost) {
+	h.eachWave(func(w *WaveCost) { rows = append(rows, *w) })
+	return rows
 }
 
 // hotOfTest is two waves that ran vadd's first instructions; the second also one that no code object holds.
@@ -88,10 +102,8 @@ func hotOfTest(t testing.TB) *Hot {
 	}
 	q := newQuality()
 	q.Note(capture.Info, "", "</script><b>&")
-	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100", Simulated: true}, gpu.GFX11, "gfx1100", partOf(waves, sites), []*codeobj.Object{o}, []string{hostile}, q)
-	for _, w := range waves {
-		h.All = append(h.All, RanWave{0, EngineWave{w.Engine, Wave{CU: w.CU, SIMD: w.SIMD, Slot: w.Slot, Start: w.Start, Stop: w.Stop}}})
-	}
+	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100", Simulated: true}, "gfx1100", partOf(waves, sites), []*codeobj.Object{o}, []string{hostile}, none(q))
+	h.family = gpu.GFX11
 	return h
 }
 
@@ -113,7 +125,7 @@ func conserved(t *testing.T, h *Hot) {
 			sums["by "+by] += r.Cycles
 		}
 	}
-	for _, w := range h.WaveList().Waves {
+	for _, w := range rowsOf(h) {
 		sums["waves"] += w.Cycles
 	}
 	var b bytes.Buffer
@@ -199,7 +211,7 @@ func TestStoreDrain(t *testing.T) {
 	end := analysis.Site{Where: analysis.Where{PC: 0x19b8}, Class: isa.End}
 	h := hotOfTest(t)
 	waves := []wholeWave{{analysis.Wave{Stop: 3000}, []analysis.Inst{{Time: 0, Dur: 500}, {Time: 500, Stall: 2500, Dur: 2500, Site: 1}}}}
-	h = newHot(h.Device, h.family, "gfx1100", partOf(waves, []analysis.Site{{Where: analysis.Where{PC: 0x1900}}, end}), h.Objects, nil, newQuality())
+	h = newHot(h.Device, "gfx1100", partOf(waves, []analysis.Site{{Where: analysis.Where{PC: 0x1900}}, end}), h.Objects, nil, none(newQuality()))
 	found := false
 	for _, a := range h.Advise() {
 		found = found || a.Rule == "store-drain" && a.Cycles == 2500 && a.Insn == "s_endpgm"
@@ -293,7 +305,7 @@ func captureHot(t testing.TB, name string) *Hot {
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		must2(t, err)
-		files = append(files, StreamFile{Name: filepath.Base(path), Bytes: data, Family: gpu.FamilyOf(target)})
+		files = append(files, StreamFile{Name: filepath.Base(path), Open: BytesOf(data), Family: gpu.FamilyOf(target)})
 	}
 	h, err := HotFiles("", files, code)
 	must2(t, err)
@@ -380,11 +392,11 @@ func BenchmarkHotspots(b *testing.B) {
 // TestHotNames checks how waves are named and what rows without a load's latency say.
 func TestHotNames(t *testing.T) {
 	h := hotOfTest(t)
-	if got := h.WaveList().Waves[0].Kernel; got != hostile {
+	if got := rowsOf(h)[0].Kernel; got != hostile {
 		t.Errorf("kernel %q, want the dispatch's", got)
 	}
 	h.Files = true
-	if got := h.WaveList().Waves[0].Kernel; got != "vadd" {
+	if got := rowsOf(h)[0].Kernel; got != "vadd" {
 		t.Errorf("kernel %q of trace files, want that of the code", got)
 	}
 	d := h.Hotspots("insn", "cycles")
@@ -398,7 +410,7 @@ func TestHotNames(t *testing.T) {
 // TestHotEmpty checks that a trace without instructions says so first, and only once why.
 func TestHotEmpty(t *testing.T) {
 	q := newQuality()
-	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100"}, gpu.GFX11, "gfx1100", nil, nil, nil, q)
+	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100"}, "gfx1100", nil, nil, nil, none(q))
 	for _, v := range []interface{ Tables(int) []Table }{h.Hotspots("insn", "cycles"), h.WaveList()} {
 		if first := v.Tables(0)[0]; first.Title != "" || len(first.Notes) != 1 || !strings.HasPrefix(first.Notes[0], "no ") {
 			t.Errorf("%T begins with %+v", v, first)
@@ -408,7 +420,7 @@ func TestHotEmpty(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 	q.Note(capture.Warning, "", "%s (engine 0)", noWaveThere)
-	if h = newHot(DeviceDoc{}, gpu.GFX11, "gfx1100", nil, nil, nil, q); len(h.Quality.Notes) != 1 {
+	if h = newHot(DeviceDoc{}, "gfx1100", nil, nil, nil, none(q)); len(h.Quality.Notes) != 1 {
 		t.Errorf("%+v", h.Quality.Notes)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/rigprof/rigprof/internal/analysis"
 	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/codeobj"
-	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/isa"
 	"github.com/rigprof/rigprof/internal/sqtt"
 )
@@ -21,60 +20,56 @@ type loadedCode struct {
 
 // hotStream is one stream to walk.
 type hotStream struct {
-	name             string
+	*StreamFile
 	dispatch, engine int
-	family           gpu.Family
-	header           sqtt.Header
+	walked           bool // instructions may be in it
 	cu               int
-	bytes            []byte
+
+	scanned *scanned // of the first pass
+	crowd   *crowd
 }
 
-// HotCapture loads the instruction traces of a capture.
+// HotCapture loads the instruction traces of a capture, which must stay open while views are made.
 func HotCapture(c *capture.Capture) (*Hot, error) {
-	t, err := Trace(c)
-	if err != nil {
-		return nil, err
-	}
+	q := newQuality() // of code objects
 	var code []loadedCode
 	for i := range c.Objects {
 		b, err := c.Objects[i].Bytes.Bytes()
 		if err != nil {
-			t.Quality.Note(capture.Loss, "", "code object %s: %v", c.Objects[i].Name, err)
+			q.Note(capture.Loss, "", "code object %s: %v", c.Objects[i].Name, err)
 		}
 		o, err := codeobj.Open(b)
 		if err != nil {
-			t.Quality.Note(capture.Loss, "", "code object %s: %v", c.Objects[i].Name, err)
+			q.Note(capture.Loss, "", "code object %s: %v", c.Objects[i].Name, err)
 			code = append(code, loadedCode{})
 			continue
 		}
 		code = append(code, load(o, c.Objects[i].Base))
 	}
-	var streams []hotStream
+	streams := make([]*hotStream, len(c.Traces))
 	for i := range c.Traces {
 		tr := &c.Traces[i]
-		if tr.Detail == nil {
-			continue
+		streams[i] = &hotStream{StreamFile: traceFile(tr), dispatch: tr.Dispatch, engine: tr.Engine}
+		if tr.Detail != nil {
+			streams[i].walked, streams[i].cu = true, tr.Detail.Unit
 		}
-		b, err := tr.Bytes.Bytes()
-		if err != nil {
-			continue // Trace has told
-		}
-		streams = append(streams, hotStream{
-			name: fmt.Sprintf("engine %d", tr.Engine), dispatch: tr.Dispatch, engine: tr.Engine, family: familyOf(tr.Family), header: sqtt.HeaderNo,
-			cu: tr.Detail.Unit, bytes: b,
-		})
 	}
 	kernels := make([]string, len(c.Dispatches))
 	for i := range c.Dispatches {
 		kernels[i] = c.Dispatches[i].Kernel
 	}
-	h := makeHot(deviceDoc(&c.Device), t.family, c.Device.Target, streams, code, kernels, t.Quality)
-	h.Markers = t.markers
-	for i := range t.Dispatches {
-		for _, w := range t.Dispatches[i].Waves {
-			h.All = append(h.All, RanWave{i, w})
+	var markers []MarkerSpan
+	h := makeHot(deviceDoc(&c.Device), c.Device.Target, streams, code, kernels, func() Quality {
+		scans := make([]*scanned, len(streams))
+		for i, s := range streams {
+			scans[i] = s.scanned
 		}
-	}
+		t := traceOf(c, scans)
+		markers = t.markers
+		t.Quality.Notes = append(t.Quality.Notes, q.Notes...)
+		return t.Quality
+	})
+	h.family, h.Markers = familyOf(c.Device.Family), markers
 	return h, nil
 }
 
@@ -87,37 +82,45 @@ type CodeFile struct {
 
 // HotFiles loads the instructions of trace files; each file counts as an engine of its own.
 func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, error) {
-	d := Decode(files)
 	target, code, err := openCode(target, codeFiles)
 	if err != nil {
 		return nil, err
 	}
-	var streams []hotStream
-	var kernels []string
-	for i, f := range files {
-		streams = append(streams, hotStream{name: f.Name, dispatch: i, engine: i, family: f.Family, header: f.Header, bytes: f.Bytes})
-		kernels = append(kernels, f.Name)
+	streams := make([]*hotStream, len(files))
+	kernels := make([]string, len(files))
+	for i := range files {
+		streams[i] = &hotStream{StreamFile: &files[i], dispatch: i, engine: i, walked: true}
+		kernels[i] = files[i].Name
 	}
-	if len(code) == 0 {
-		d.Quality.Note(capture.Warning, "give the code object with --code FILE@BASE", "no code object: instructions have neither names nor addresses")
-	}
+	var d *Decoded
 	var markers []MarkerSpan
-	names := onlyFuncMap(code, &d.Quality)
-	for i := range d.Streams {
-		s := &d.Streams[i]
-		markers = append(markers, markerSpans(i, i, s.shader, s.Waves, names, &d.Quality)...)
-	}
-	family := gpu.Unknown
-	if len(files) > 0 {
-		family = d.Streams[0].family
-	}
-	h := makeHot(DeviceDoc{Name: "trace files", Target: target}, family, target, streams, code, kernels, d.Quality)
-	h.Files, h.Markers = true, markers
-	for i := range d.Streams {
-		for _, w := range d.Streams[i].Waves {
-			h.All = append(h.All, RanWave{i, EngineWave{i, w}})
+	h := makeHot(DeviceDoc{Name: "trace files", Target: target}, target, streams, code, kernels, func() Quality {
+		scans := make([]*scanned, len(streams))
+		for i, s := range streams {
+			scans[i] = s.scanned
 		}
+		if d, err = decodedOf(files, scans); err != nil {
+			return newQuality()
+		}
+		if len(code) == 0 {
+			d.Quality.Note(capture.Warning, "give the code object with --code FILE@BASE", "no code object: instructions have neither names nor addresses")
+		}
+		names := onlyFuncMap(code, &d.Quality)
+		for i, s := range streams {
+			if s.scanned.words > 0 {
+				data, waves := s.shaderData()
+				markers = append(markers, markerSpans(i, i, data, waves, names, &d.Quality)...)
+			}
+		}
+		return d.Quality
+	})
+	if err != nil {
+		return nil, err
 	}
+	if len(files) > 0 {
+		h.family = d.Streams[0].family
+	}
+	h.Files, h.Markers = true, markers
 	return h, nil
 }
 
@@ -155,18 +158,18 @@ func load(o *codeobj.Object, base uint64) loadedCode {
 	return loadedCode{o, base, base + lo, base + hi}
 }
 
-func makeHot(device DeviceDoc, f gpu.Family, target string, streams []hotStream, code []loadedCode, kernels []string, q Quality) *Hot {
+func makeHot(device DeviceDoc, target string, streams []*hotStream, code []loadedCode, kernels []string, quality func() Quality) *Hot {
 	arch, _ := isa.ArchOf(target)
-	parts := make([]hotPart, len(streams))
-	for i := range streams {
-		s := &streams[i]
-		parts[i] = func(run *analysis.Run) int { return walkStream(s, arch, code, run) }
+	parts := make([]*hotPart, len(streams))
+	for i, s := range streams {
+		parts[i] = &hotPart{dispatch: s.dispatch, engine: s.engine, feed: func(run *analysis.Run) int { return s.feed(arch, code, run) }}
+		s.crowd = &parts[i].crowd
 	}
 	objects := make([]*codeobj.Object, len(code))
 	for i := range code {
 		objects[i] = code[i].object
 	}
-	return newHot(device, f, target, parts, objects, kernels, q)
+	return newHot(device, target, parts, objects, kernels, quality)
 }
 
 // unplaced stands for an instruction whose address is not known: its category takes the address's place.
@@ -218,17 +221,26 @@ func (t *siteTable) of(in *sqtt.Inst) int32 {
 	return *at - 1
 }
 
-// walkPiece is how much of a stream is walked between two times at which what is certain is summed up.
-const walkPiece = 256 << 10
-
-// walkStream gives one stream's waves to a run. It tells how many begin or end outside the stream.
-func walkStream(s *hotStream, arch isa.Arch, code []loadedCode, run *analysis.Run) (cut int) {
+// feed gives the stream's traced waves to a run. It tells how many begin or end outside the stream. The first time it looks at all waves.
+func (s *hotStream) feed(arch isa.Arch, code []loadedCode, run *analysis.Run) (cut int) {
+	o := scan{}
+	if s.scanned == nil {
+		o.count = true
+		o.waves = s.crowd.add
+	}
+	if !s.walked {
+		if s.scanned == nil {
+			s.scanned = s.scan(o)
+			s.crowd.close()
+		}
+		return 0
+	}
 	prog := programOf(arch, code)
 	sites := siteTable{run: run, prog: prog, code: code, pages: map[uint64]*sitePage{}}
 	open := map[[3]uint8]*analysis.Life{}
 	var recs []analysis.Inst
 	var w sqtt.Walker
-	w.Reset(s.family, sqtt.WalkOptions{Header: s.header, CU: s.cu}, prog, func(p *sqtt.WaveInsts) {
+	w.Reset(s.Family, sqtt.WalkOptions{Header: s.Header, CU: s.cu}, prog, func(p *sqtt.WaveInsts) {
 		key := [3]uint8{p.Wave.CU, p.Wave.SIMD, p.Wave.Slot}
 		l := open[key]
 		if l == nil {
@@ -261,17 +273,16 @@ func walkStream(s *hotStream, arch isa.Arch, code []loadedCode, run *analysis.Ru
 		}
 		l.Open(ready, issue)
 	})
-	for b := s.bytes; len(b) > 0; {
-		n := min(len(b), walkPiece)
-		w.Feed(b[:n])
-		b = b[n:]
-		if len(b) > 0 {
-			w.Flush()
-			run.Advance(int64(w.Now()))
-			w.Result().Waves = w.Result().Waves[:0] // others decode them
-		}
+	o.walker = &w
+	o.piece = func() {
+		w.Flush()
+		run.Advance(int64(w.Now()))
 	}
-	w.Close()
+	r := s.scan(o)
+	if s.scanned == nil {
+		s.scanned = r
+		s.crowd.close()
+	}
 	return cut
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/rigprof/rigprof/internal/analysis"
@@ -36,7 +37,18 @@ type pageData struct {
 	Advice  []Advice       `json:"advice"`
 	Quality [][]string     `json:"quality"`
 	Notes   []capture.Note `json:"notes"`
+
+	Coarse  string     `json:"coarse,omitempty"` // why the timeline is one of sums
+	Names   []string   `json:"names"`            // of markers
+	Markers [][9]int64 `json:"markers"`          // dispatch, engine, cu, simd, slot, start, stop, depth, name
+	Omitted int        `json:"omitted"`          // markers
 }
+
+const (
+	maxPageRecords = 1 << 20 // instructions that the page holds one by one
+	maxPageMarkers = 1 << 16
+	maxPageCells   = 1 << 19 // of the timeline in sums
+)
 
 type pageSite struct {
 	Object   int    `json:"object"`
@@ -89,7 +101,7 @@ func (h *Hot) WriteHTML(w io.Writer) error {
 		simulated = `<span class="simulated">simulated: times are modelled</span>`
 	}
 	title := html.EscapeString(fmt.Sprintf("rigprof: %s (%s)", h.Device.Name, h.Device.Target))
-	note := html.EscapeString(fmt.Sprintf("%s with %d instructions, %d wave cycles", Plural(int64(len(h.Waves)), "wave"), h.Profile.Total.Hits, d.Cycles))
+	note := html.EscapeString(fmt.Sprintf("%s with %d instructions, %d wave cycles", Plural(h.Profile.Waves, "wave"), h.Profile.Total.Hits, d.Cycles))
 	_, err = strings.NewReplacer("{{.Title}}", title, "{{.Note}}", note, "{{.Style}}", pageCSS, "{{.Script}}", pageJS,
 		"{{.Data}}", string(doc), "{{.Records}}", packed.String(), "{{.Simulated}}", simulated).WriteString(w, pageHTML)
 	return err
@@ -114,7 +126,7 @@ func (h *Hot) pageData() (*pageData, error) {
 		})
 	}
 	a, err := h.Annotate("")
-	if err != nil && len(h.Waves) > 0 && len(h.Objects) > 0 {
+	if err != nil && h.Profile.Waves > 0 && len(h.Objects) > 0 {
 		return nil, err
 	}
 	if a != nil {
@@ -127,6 +139,16 @@ func (h *Hot) pageData() (*pageData, error) {
 			d.Code = append(d.Code, pf)
 		}
 	}
+	h.pageMarkers(d)
+	if h.coarse() {
+		per := int64(0)
+		for _, p := range h.parts {
+			if p.traced > 0 {
+				per = max(per, newGrid(p.from, p.to, h.cells()).per)
+			}
+		}
+		d.Coarse = fmt.Sprintf("%d instructions are too many to draw one by one (the page holds %d): the timeline shows sums over up to %d cycles", h.Profile.Total.Hits, maxPageRecords, per)
+	}
 	q := h.Quality.table()
 	d.Quality = append([][]string{}, q.Rows...)
 	for _, n := range h.Quality.Notes {
@@ -135,54 +157,131 @@ func (h *Hot) pageData() (*pageData, error) {
 	return d, nil
 }
 
-// packWaves writes every wave and the instructions of the traced ones as varints: the number of waves; of each dispatch, engine, cu, simd, slot,
-// start, length; then the same of traced waves, each followed by the number of its instructions and, of each, site, time since the end of
-// the one before (zigzag), stall, run.
+// packWaves writes what the timeline shows, as varints but for the mode:
+//
+//   - the number of streams; of each dispatch, engine, waves, the most at once, the number of steps, and of each step the time since the one
+//     before, the most waves until the next one, and their mean in hundredths;
+//   - a mode. 0: the number of waves whose instructions were traced; of each dispatch, engine, cu, simd, slot, start, length, the number of its
+//     windows, and of each site, idle, stall and issue cycles. 1: the number of streams; of each dispatch, engine, start, cycles a cell,
+//     cells a row, rows; of each row cu, simd, slot and each cell's cycles idle, in stall, in issue.
 func (h *Hot) packWaves(w io.Writer) error {
 	bw := bufio.NewWriterSize(w, 1<<16)
 	var b [binary.MaxVarintLen64]byte
-	put := func(v int64) { _, _ = bw.Write(b[:binary.PutUvarint(b[:], uint64(max(v, 0)))]) } // Flush tells
-	head := func(dispatch, engine, cu, simd, slot int, start, stop int64) {
-		for _, v := range []int64{int64(dispatch), int64(engine), int64(cu), int64(simd), int64(slot), start, stop - start} {
-			put(v)
+	put := func(list ...int64) {
+		for _, v := range list {
+			_, _ = bw.Write(b[:binary.PutUvarint(b[:], uint64(max(v, 0)))]) // Flush tells
 		}
 	}
-	put(int64(len(h.All)))
-	for i := range h.All {
-		o := &h.All[i]
-		head(o.Dispatch, o.Engine, o.CU, o.SIMD, o.Slot, o.Start, o.Stop)
+	put(int64(len(h.parts)))
+	for _, p := range h.parts {
+		put(int64(p.dispatch), int64(p.engine), p.crowd.all.waves, p.crowd.all.most, int64(len(p.crowd.steps.list)))
+		last := int64(0)
+		for _, s := range p.crowd.steps.list {
+			put(s.time-last, s.most, int64(math.Round(100*s.n)))
+			last = s.time
+		}
 	}
-	sites := map[analysis.Where]int{}
+	if h.coarse() {
+		put(1)
+		h.packSums(put)
+		return bw.Flush()
+	}
+	put(0, h.Profile.Waves)
+	sites := map[analysis.Where]uint64{}
 	for i := range h.Profile.Insts {
-		sites[h.Profile.Insts[i].Where] = i
+		sites[h.Profile.Insts[i].Where] = uint64(i)
 	}
+	none := uint64(len(h.Profile.Insts)) // what belongs to no instruction
 	type packed struct {
-		wave  analysis.Wave
-		n     int64
-		insts []byte
+		n       int64
+		windows []byte
 	}
-	open := map[*analysis.Life]*packed{}
-	var all []*packed
-	h.windows(func(_ int, l *analysis.Life, where analysis.Where, x analysis.Window) {
-		p := open[l]
-		if p == nil || x.Begin == l.Start {
-			p = &packed{}
-			open[l] = p
-			all = append(all, p)
-		}
-		p.wave = l.Wave
-		p.n++
-		p.insts = binary.AppendUvarint(p.insts, uint64(sites[where]))
-		p.insts = binary.AppendVarint(p.insts, x.Ready-x.Begin)
-		p.insts = binary.AppendUvarint(p.insts, uint64(x.Issue-x.Ready))
-		p.insts = binary.AppendUvarint(p.insts, uint64(x.End-x.Issue))
-	})
-	put(int64(len(all)))
-	for _, a := range all {
-		w := &a.wave
-		head(w.Dispatch, w.Engine, w.CU, w.SIMD, w.Slot, w.Start, w.Stop)
-		put(a.n)
-		_, _ = bw.Write(a.insts)
+	for _, p := range h.parts {
+		open := map[*analysis.Life]*packed{}
+		p.again(again{
+			window: func(l *analysis.Life, where analysis.Where, x analysis.Window) {
+				k := open[l]
+				if k == nil {
+					k = &packed{}
+					open[l] = k
+				}
+				site, ok := sites[where]
+				if !ok {
+					site = none
+				}
+				k.n++
+				k.windows = binary.AppendUvarint(k.windows, site)
+				for _, v := range [3]int64{x.Ready - x.Begin, x.Issue - x.Ready, x.End - x.Issue} {
+					k.windows = binary.AppendUvarint(k.windows, uint64(v))
+				}
+			},
+			ended: func(l *analysis.Life) {
+				put(int64(l.Dispatch), int64(l.Engine), int64(l.CU), int64(l.SIMD), int64(l.Slot), l.Start, l.Stop-l.Start)
+				k := open[l]
+				delete(open, l) // lives are used again
+				if k == nil {
+					put(0)
+					return
+				}
+				put(k.n)
+				_, _ = bw.Write(k.windows)
+			},
+		})
 	}
 	return bw.Flush()
+}
+
+// coarse says whether there are too many instructions for the page to hold.
+func (h *Hot) coarse() bool { return h.Profile.Total.Hits > maxPageRecords }
+
+// cells is how many cells a row of the timeline in sums has.
+func (h *Hot) cells() int64 {
+	traced := int64(0)
+	for _, p := range h.parts {
+		if p.traced > 0 {
+			traced++
+		}
+	}
+	return min(max(maxPageCells/(32*max(traced, 1)), 256), 8192)
+}
+
+func (h *Hot) packSums(put func(list ...int64)) {
+	var traced []*hotPart
+	for _, p := range h.parts {
+		if p.traced > 0 && p.to > p.from {
+			traced = append(traced, p)
+		}
+	}
+	put(int64(len(traced)))
+	for _, p := range traced {
+		g := newGrid(p.from, p.to, h.cells())
+		p.again(again{window: g.window})
+		put(int64(p.dispatch), int64(p.engine), p.from, g.per, g.columns, int64(len(g.rows)))
+		for _, s := range g.slots() {
+			put(int64(s.cu), int64(s.simd), int64(s.slot))
+			put(g.rows[s]...)
+		}
+	}
+}
+
+// pageMarkers are the markers of the timeline.
+func (h *Hot) pageMarkers(d *pageData) {
+	d.Names, d.Markers = []string{}, [][9]int64{}
+	index := map[string]int64{}
+	for i := range h.Markers {
+		m := &h.Markers[i]
+		if len(d.Markers) >= maxPageMarkers {
+			d.Omitted = len(h.Markers) - len(d.Markers)
+			return
+		}
+		n, ok := index[m.Name]
+		if !ok {
+			n = int64(len(d.Names))
+			index[m.Name] = n
+			d.Names = append(d.Names, m.Name)
+		}
+		d.Markers = append(d.Markers, [9]int64{
+			int64(m.Dispatch), int64(m.Engine), int64(m.CU), int64(m.SIMD), int64(m.Slot), m.Start, m.Stop, int64(m.Depth), n,
+		})
+	}
 }

@@ -133,12 +133,12 @@ func markerOf(m *codeobj.FuncMap, value uint32, short bool) analysis.Marker {
 }
 
 // captureMarkers pairs the words of a capture's traces, by the names of the object that each dispatch ran.
-func captureMarkers(c *capture.Capture, results []*sqtt.Result, shader [][]sqtt.ShaderData, q *Quality) []MarkerSpan {
+func captureMarkers(c *capture.Capture, scans []*scanned, q *Quality) []MarkerSpan {
 	var out []MarkerSpan
 	maps := map[int]*codeobj.FuncMap{}
 	for i := range c.Traces {
 		tr := &c.Traces[i]
-		if len(shader[i]) == 0 || tr.Dispatch < 0 || tr.Dispatch >= len(c.Dispatches) {
+		if scans[i].words == 0 || tr.Dispatch < 0 || tr.Dispatch >= len(c.Dispatches) {
 			continue
 		}
 		n := c.Dispatches[tr.Dispatch].Object
@@ -151,7 +151,8 @@ func captureMarkers(c *capture.Capture, results []*sqtt.Result, shader [][]sqtt.
 			}
 			maps[n] = m
 		}
-		out = append(out, markerSpans(tr.Dispatch, tr.Engine, shader[i], wavesOf(results[i].Waves), m, q)...)
+		data, waves := traceFile(tr).shaderData()
+		out = append(out, markerSpans(tr.Dispatch, tr.Engine, data, waves, m, q)...)
 	}
 	return out
 }
@@ -186,15 +187,16 @@ func onlyFuncMap(code []loadedCode, q *Quality) *codeobj.FuncMap {
 // markers are the spans of a stream.
 func (d *Decoded) markers(i int) []MarkerSpan {
 	s := &d.Streams[i]
-	if len(s.shader) == 0 {
+	if s.scan.words == 0 {
 		return nil
 	}
+	data, waves := s.file.shaderData()
 	var q Quality
 	var m *codeobj.FuncMap
 	if d.code != nil {
 		m = onlyFuncMap(d.code.code, &q)
 	}
-	return markerSpans(i, i, s.shader, s.Waves, m, &q)
+	return markerSpans(i, i, data, waves, m, &q)
 }
 
 // markersOf are a dispatch's spans on an engine.

@@ -103,7 +103,7 @@ func TestMarkers(t *testing.T) {
 		}
 	}
 	b.Reset()
-	must(t, WriteJSON(&b, l))
+	must(t, l.WriteJSON(&b))
 	var doc struct {
 		Markers []struct {
 			Name, Source string
@@ -170,7 +170,7 @@ func TestMarkersChrome(t *testing.T) {
 func TestMarkersOfFiles(t *testing.T) {
 	object, err := os.ReadFile("../codeobj/testdata/markers.co")
 	must(t, err)
-	files := []StreamFile{{Name: "se0", Bytes: markedStream(), Family: gpu.GFX11}}
+	files := []StreamFile{{Name: "se0", Open: BytesOf(markedStream()), Family: gpu.GFX11}}
 	for _, c := range []struct {
 		code []CodeFile
 		want string
@@ -181,7 +181,7 @@ func TestMarkersOfFiles(t *testing.T) {
 	} {
 		h, err := HotFiles("gfx1100", files, c.code)
 		must(t, err)
-		if m := h.WaveList().Markers; len(m) == 0 || m[0].Name != c.want {
+		if m := h.Markers; len(m) == 0 || m[0].Name != c.want {
 			t.Errorf("%d objects: %+v, want %q first", len(c.code), m, c.want)
 		}
 	}
@@ -193,9 +193,9 @@ func TestNoMarkers(t *testing.T) {
 	if v.markers != nil {
 		t.Errorf("%+v", v.markers)
 	}
-	b, err := json.Marshal(hotOfTest(t).WaveList())
-	must(t, err)
-	if bytes.Contains(b, []byte("marker")) {
+	var b bytes.Buffer
+	must(t, hotOfTest(t).WaveList().WriteJSON(&b))
+	if strings.Contains(b.String(), "marker") {
 		t.Error("the document has markers")
 	}
 	for _, n := range v.Quality.Notes {

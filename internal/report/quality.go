@@ -64,13 +64,13 @@ func (q *Quality) Warned() bool {
 	return slices.ContainsFunc(q.Notes, func(n capture.Note) bool { return n.Level != capture.Info })
 }
 
-// stream counts one engine's stream of so many tokens in.
-func (q *Quality) stream(engine int, r *sqtt.Result, tokens int64) {
+// stream counts one engine's stream in.
+func (q *Quality) stream(engine int, r *scanned) {
 	q.TraceBytes += r.Bytes
-	q.Tokens += tokens
+	q.Tokens += r.tokens
 	q.BytesLost += r.Losses.EmptyBytes + (r.Losses.UnknownBits+7)/8
 	q.PacketsLost += r.Losses.PacketsLost
-	q.WavesComplete += int64(len(r.Waves))
+	q.WavesComplete += r.waves
 	q.WavesStartOnly += r.Losses.DroppedStarts + r.Losses.OpenAtEnd
 	q.WavesEndOnly += r.Losses.DroppedEnds
 	if r.Bytes > 0 {

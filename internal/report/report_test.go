@@ -183,8 +183,8 @@ func TestFormats(t *testing.T) {
 		json   any
 		chrome func(*bytes.Buffer) error
 	}{
-		"trace":    {traced(t, false).CSV(), traced(t, false).JSON(), func(b *bytes.Buffer) error { return traced(t, false).Chrome(b) }},
-		"counters": {counted.CSV(), counted.JSON(), func(b *bytes.Buffer) error { return counted.Chrome(b) }},
+		"trace":    {traced(t, false).CSV(), traced(t, false), func(b *bytes.Buffer) error { return traced(t, false).Chrome(b) }},
+		"counters": {counted.CSV(), counted, func(b *bytes.Buffer) error { return counted.Chrome(b) }},
 	} {
 		var b bytes.Buffer
 		must(t, v.csv.CSV(&b))
@@ -266,12 +266,13 @@ func TestCounters(t *testing.T) {
 }
 
 func TestDecode(t *testing.T) {
-	d := Decode([]StreamFile{{Name: "a", Bytes: twoWaves(), Family: gpu.GFX11}, {Name: "empty", Family: gpu.GFX11}})
-	if s := d.Streams[0]; len(s.Waves) != 2 || s.Losses.OpenAtEnd != 1 || s.Packets == 0 || s.Family != "gfx11" {
+	d, err := Decode([]StreamFile{{Name: "a", Open: BytesOf(twoWaves()), Family: gpu.GFX11}, {Name: "empty", Open: BytesOf(nil), Family: gpu.GFX11}})
+	must(t, err)
+	if s := d.Streams[0]; s.Waves != 2 || s.Losses.OpenAtEnd != 1 || s.Packets == 0 || s.Family != "gfx11" {
 		t.Errorf("%+v", s)
 	}
 	var b bytes.Buffer
-	must(t, WritePackets(&b, StreamFile{Bytes: twoWaves(), Family: gpu.GFX11}))
+	must(t, WritePackets(&b, StreamFile{Open: BytesOf(twoWaves()), Family: gpu.GFX11}))
 	if first, _, _ := strings.Cut(b.String(), "\n"); !strings.HasPrefix(first, "0\t0\tHEADER\tversion=3") {
 		t.Errorf("first token %q", first)
 	}
@@ -297,8 +298,9 @@ func TestPrintable(t *testing.T) {
 // TestCut checks that a stream whose waves do not end is not called idle.
 func TestCut(t *testing.T) {
 	b := twoWaves()
-	d := Decode([]StreamFile{{Name: "a", Family: gpu.GFX11, Bytes: b[:len(b)/2]}})
-	if s := d.Streams[0]; len(s.Waves) != 0 || s.Losses.OpenAtEnd == 0 {
+	d, err := Decode([]StreamFile{{Name: "a", Family: gpu.GFX11, Open: BytesOf(b[:len(b)/2])}})
+	must(t, err)
+	if s := d.Streams[0]; s.Waves != 0 || s.Losses.OpenAtEnd == 0 {
 		t.Fatalf("%+v", s)
 	}
 	if !slices.ContainsFunc(d.Quality.Notes, func(n capture.Note) bool { return n.Advice == "is the file whole?" }) {

@@ -36,7 +36,7 @@ func (t *Table) Add(cells ...any) {
 		switch c := c.(type) {
 		case nil:
 		case string:
-			row[i] = strings.ToValidUTF8(c, "\uFFFD") // names come from files
+			row[i] = text(c)
 		default:
 			row[i] = fmt.Sprint(c)
 		}
@@ -44,14 +44,22 @@ func (t *Table) Add(cells ...any) {
 	t.Rows = append(t.Rows, row)
 }
 
+// text is a cell's text: names come from files.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// names are columns' names.
+func names(cols []Column) []string {
+	list := make([]string, len(cols))
+	for i, c := range cols {
+		list[i] = c.Name
+	}
+	return list
+}
+
 // CSV writes the table as RFC 4180 has it, one header row first. Title and notes are left out.
 func (t *Table) CSV(w io.Writer) error {
 	cw := csv.NewWriter(w)
-	head := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
-		head[i] = c.Name
-	}
-	if err := cw.Write(head); err != nil {
+	if err := cw.Write(names(t.Columns)); err != nil {
 		return err
 	}
 	if err := cw.WriteAll(t.Rows); err != nil {

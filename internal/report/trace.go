@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -62,7 +63,9 @@ type TraceDispatch struct {
 	Launch
 	Waves []EngineWave `json:"waves"`
 
-	realtime map[int][][2]int64 // by engine
+	realtime map[int][][2]int64     // by engine
+	seen     int64                  // waves
+	where    map[int]map[slot]int64 // those of each engine's SIMDs
 }
 
 // EngineWave is a wave and the engine that it ran on.
@@ -175,6 +178,13 @@ func (q *Quality) overhead(c *capture.Capture) {
 
 // Trace is the view of a capture's thread traces.
 func Trace(c *capture.Capture) (*Traced, error) {
+	scans := make([]*scanned, len(c.Traces))
+	parallel(len(scans), func(i int) { scans[i] = traceFile(&c.Traces[i]).scan(scan{keep: true, count: true}) })
+	return traceOf(c, scans), nil
+}
+
+// traceOf is the view of traces that were scanned.
+func traceOf(c *capture.Capture, scans []*scanned) *Traced {
 	t := &Traced{
 		Schema: "rigprof/trace/1", Device: deviceDoc(&c.Device), Dispatches: make([]TraceDispatch, len(c.Dispatches)),
 		Quality: baseQuality(c), family: familyOf(c.Device.Family), clockHz: c.Device.ClockHz, events: c.Events, epoch: epochOf(c), ahead: ahead(c),
@@ -183,30 +193,22 @@ func Trace(c *capture.Capture) (*Traced, error) {
 	q := &t.Quality
 	var launched int64
 	for i := range c.Dispatches {
-		t.Dispatches[i] = TraceDispatch{Launch: launchOf(&c.Dispatches[i], epoch), Waves: []EngineWave{}, realtime: map[int][][2]int64{}}
+		t.Dispatches[i] = TraceDispatch{
+			Launch: launchOf(&c.Dispatches[i], epoch), Waves: []EngineWave{}, realtime: map[int][][2]int64{}, where: map[int]map[slot]int64{},
+		}
 		launched += c.Dispatches[i].Waves
 	}
 	q.WavesLaunched = &launched
 
-	results := make([]*sqtt.Result, len(c.Traces))
-	errs := make([]error, len(c.Traces))
-	tokens := make([]int64, len(c.Traces))
-	shader := make([][]sqtt.ShaderData, len(c.Traces))
-	parallel(len(c.Traces), func(i int) {
-		b, err := c.Traces[i].Bytes.Bytes()
-		errs[i] = err
-		results[i] = sqtt.DecodeWavesWith(familyOf(c.Traces[i].Family), sqtt.HeaderNo, b)
-		shader[i], tokens[i] = sqtt.ReadShaderData(familyOf(c.Traces[i].Family), sqtt.HeaderNo, b)
-	})
 	var notes grouped
-	for i, r := range results {
+	for i, r := range scans {
 		tr := &c.Traces[i]
-		if errs[i] != nil {
-			q.Note(capture.Loss, "", "trace of engine %d: %v", tr.Engine, errs[i])
+		if r.err != nil {
+			q.Note(capture.Loss, "", "trace of engine %d: %v", tr.Engine, r.err)
 		}
-		q.stream(tr.Engine, r, tokens[i])
+		q.stream(tr.Engine, r)
 		name := fmt.Sprintf("engine %d", tr.Engine)
-		notes.losses(name, r)
+		notes.losses(name, &r.Result)
 		if tr.Full {
 			q.BufferFull = append(q.BufferFull, tr.Engine)
 		}
@@ -217,19 +219,24 @@ func Trace(c *capture.Capture) (*Traced, error) {
 			continue
 		}
 		d := &t.Dispatches[tr.Dispatch]
-		for _, w := range wavesOf(r.Waves) {
+		for _, w := range r.list {
 			d.Waves = append(d.Waves, EngineWave{tr.Engine, w})
 		}
-		for _, m := range r.Markers {
-			d.realtime[tr.Engine] = append(d.realtime[tr.Engine], [2]int64{int64(m.Shader), m.Realtime})
+		d.realtime[tr.Engine] = append(d.realtime[tr.Engine], r.realtime...)
+		d.seen += r.waves
+		if d.where[tr.Engine] == nil {
+			d.where[tr.Engine] = map[slot]int64{}
+		}
+		for at, n := range r.where {
+			d.where[tr.Engine][slot{cu: at.cu, simd: at.simd}] += n
 		}
 	}
-	t.markers = captureMarkers(c, results, shader, q)
+	t.markers = captureMarkers(c, scans, q)
 	t.full(c)
 	notes.into(q)
 	t.detail(c)
 	t.coverage(c)
-	return t, nil
+	return t
 }
 
 // full tells of full buffers: where, how much the hardware says it lost, what to change.
@@ -306,7 +313,7 @@ func (t *Traced) coverage(c *capture.Capture) {
 	}
 	for i := range t.Dispatches {
 		d := &t.Dispatches[i]
-		seen := int64(len(d.Waves))
+		seen := d.seen
 		switch {
 		case d.Fault != "" || seen == d.WavesLaunched:
 		case seen < d.WavesLaunched:
@@ -372,11 +379,9 @@ func (t *Traced) instructionCoverage(c *capture.Capture) {
 			continue
 		}
 		hit := false
-		for _, w := range t.Dispatches[tr.Dispatch].Waves {
-			if w.Engine == tr.Engine && arrayOf(t.family, w.CU) == tr.Detail.Array && unitOf(t.family, w.CU) == tr.Detail.Unit &&
-				tr.Detail.Has(w.SIMD) {
+		for w := range t.Dispatches[tr.Dispatch].where[tr.Engine] {
+			if arrayOf(t.family, w.cu) == tr.Detail.Array && unitOf(t.family, w.cu) == tr.Detail.Unit && tr.Detail.Has(w.simd) {
 				hit = true
-				break
 			}
 		}
 		if hit {
@@ -402,18 +407,23 @@ const noWaveThere = "no wave ran where instructions are traced"
 
 // busiest is the engine and SIMD that ran most waves, the first of several.
 func (t *Traced) busiest() (engine int, at slot, ok bool) {
-	type place struct {
-		engine int
-		at     slot
-	}
-	count := map[place]int{}
-	most := 0
+	count := map[int]map[slot]int64{}
+	most := int64(0)
 	for i := range t.Dispatches {
-		for _, w := range t.Dispatches[i].Waves {
-			p := place{w.Engine, slot{cu: w.CU, simd: w.SIMD}}
-			count[p]++
-			if n := count[p]; n > most {
-				most, engine, at, ok = n, p.engine, p.at, true
+		for e, simds := range t.Dispatches[i].where {
+			if count[e] == nil {
+				count[e] = map[slot]int64{}
+			}
+			for s, n := range simds {
+				count[e][s] += n
+			}
+		}
+	}
+	for _, e := range slices.Sorted(maps.Keys(count)) {
+		simds := slices.SortedFunc(maps.Keys(count[e]), slot.compare)
+		for _, s := range simds {
+			if n := count[e][s]; n > most {
+				most, engine, at, ok = n, e, s, true
 			}
 		}
 	}
@@ -528,8 +538,11 @@ func (t *Traced) CSV() *Table {
 	return out
 }
 
-// JSON is the document.
-func (t *Traced) JSON() any { return t }
+// WriteJSON writes the document.
+func (t *Traced) WriteJSON(w io.Writer) error { return WriteJSON(w, t) }
+
+// WriteCSV writes the rows.
+func (t *Traced) WriteCSV(w io.Writer) error { return t.CSV().CSV(w) }
 
 // Chrome writes the recording's timeline and the waves for a trace viewer: a process per device, and one per dispatch and engine with a thread
 // per slot. Each engine's first wave of a dispatch is drawn at the dispatch's start.

@@ -1,27 +1,26 @@
 package report
 
 import (
-	"cmp"
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rigprof/rigprof/internal/analysis"
 )
 
-// WaveList is every wave with its cycles by state, and a picture of the slots over time: the document rigprof/waves/1.
+// WaveList is every traced wave with its cycles by state, and a picture of the slots over time: the document rigprof/waves/1. Waves stay in
+// the streams: views read them once more.
 type WaveList struct {
-	Schema string     `json:"schema"`
-	Device DeviceDoc  `json:"device"`
-	Waves  []WaveCost `json:"waves"`
-
-	Markers []MarkerSpan `json:"markers,omitempty"` // what s_ttracedata marked, of all waves in the traces
-
-	Quality Quality `json:"quality"`
+	Quality Quality
 
 	hot   *Hot
-	Width int `json:"-"` // columns of the picture; 0: none
+	Width int // columns of the picture; 0: none
 }
 
 // WaveCost is one traced wave.
@@ -38,80 +37,135 @@ type WaveCost struct {
 	analysis.Cost
 }
 
+// Occupancy is how many waves were in a place at once: on an engine, or, with Unit or SIMD, in a part of it. All waves of the traces count.
+type Occupancy struct {
+	Dispatch int     `json:"dispatch"`
+	Engine   int     `json:"engine"`
+	CU       *int    `json:"cu"`   // null: the whole engine
+	SIMD     *int    `json:"simd"` // null: the whole unit
+	Waves    int64   `json:"waves"`
+	Most     int64   `json:"most"`
+	Mean     float64 `json:"mean"` // while any was there
+}
+
 // WaveList lists the waves whose instructions were traced, in order of start.
-func (h *Hot) WaveList() *WaveList {
-	l := &WaveList{Schema: "rigprof/waves/1", Device: h.Device, Waves: []WaveCost{}, Markers: h.Markers, Quality: h.Quality, hot: h}
-	for i := range h.Waves {
-		w := &h.Waves[i]
-		c := w.Cost
-		l.Waves = append(l.Waves, WaveCost{w.Dispatch, h.kernelOf(w), w.Engine, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, c.Cycles(), c})
+func (h *Hot) WaveList() *WaveList { return &WaveList{Quality: h.Quality, hot: h} }
+
+func (h *Hot) costOf(w *TracedWave) WaveCost {
+	return WaveCost{w.Dispatch, h.kernelOf(w), w.Engine, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, w.Cost.Cycles(), w.Cost}
+}
+
+// eachWave gives the traced waves, by dispatch and engine, then in order of start.
+func (h *Hot) eachWave(f func(w *WaveCost)) {
+	for _, p := range h.parts {
+		p.again(again{wave: func(w *TracedWave) {
+			c := h.costOf(w)
+			f(&c)
+		}})
 	}
-	slices.SortStableFunc(l.Waves, func(a, b WaveCost) int {
-		return cmp.Or(cmp.Compare(a.Dispatch, b.Dispatch), cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.Start, b.Start))
-	})
-	return l
 }
 
 // Tables is the view for people.
 func (l *WaveList) Tables(limit int) []Table {
-	unit := strings.ToLower(unitName(l.hot.family))
-	t := Table{Title: fmt.Sprintf("waves with instructions on %s", l.Device.title()), Columns: []Column{
+	h := l.hot
+	unit := strings.ToLower(unitName(h.family))
+	t := Table{Title: fmt.Sprintf("waves with instructions on %s", h.Device.title()), Columns: []Column{
 		Number("dispatch"), Number("engine"), Number("array"), Number(unit), Number("simd"), Number("slot"), Number("start"), Number("cycles"),
 		Number("idle %"), Number("stall %"), Number("issue %"), Number("hidden %"), Number("instructions"), Text("kernel"),
 	}}
-	for i := range l.Waves {
-		if limit > 0 && i >= limit {
-			break
+	var pictures []Table
+	total := int64(0)
+	for _, p := range h.parts {
+		total += p.traced
+		a := again{}
+		if limit == 0 || len(t.Rows) < limit {
+			a.wave = func(tw *TracedWave) {
+				if limit > 0 && len(t.Rows) >= limit {
+					return
+				}
+				w := h.costOf(tw)
+				t.Add(w.Dispatch, w.Engine, arrayOf(h.family, w.CU), unitOf(h.family, w.CU), w.SIMD, w.Slot, w.Start, w.Cycles,
+					percent(w.Idle, w.Cycles), percent(w.Stall, w.Cycles), percent(w.Issue, w.Cycles), percent(w.Hidden, w.Cycles), w.Hits, w.Kernel)
+			}
 		}
-		w := &l.Waves[i]
-		t.Add(w.Dispatch, w.Engine, arrayOf(l.hot.family, w.CU), unitOf(l.hot.family, w.CU), w.SIMD, w.Slot, w.Start, w.Cycles,
-			percent(w.Idle, w.Cycles), percent(w.Stall, w.Cycles), percent(w.Issue, w.Cycles), percent(w.Hidden, w.Cycles), w.Hits, w.Kernel)
+		var g *grid
+		if l.Width > 0 && p.to > p.from {
+			g = newGrid(p.from, p.to, int64(l.Width))
+			a.window = g.window
+		}
+		if a.wave != nil || a.window != nil {
+			p.again(a)
+		}
+		if g != nil {
+			pictures = append(pictures, h.picture(p, g))
+		}
 	}
-	leftOut(&t, len(l.Waves), "waves", "--limit")
-	if len(l.Waves) == 0 {
-		t.Title, t.Notes = "", []string{fmt.Sprintf("no waves with instructions on %s", l.Device.title())}
+	leftOut(&t, int(total), "waves", "--limit")
+	if total == 0 {
+		t.Title, t.Notes = "", []string{fmt.Sprintf("no waves with instructions on %s", h.Device.title())}
 	}
-	out := []Table{t, l.occupancy()}
-	if l.Width > 0 {
-		out = append(out, l.picture()...)
-	}
-	if len(l.Markers) > 0 {
-		out = append(out, markerSums(l.Markers, limit), markerTable(l.Markers, l.hot.family, limit))
+	out := append([]Table{t, l.occupancy()}, pictures...)
+	if len(h.Markers) > 0 {
+		out = append(out, markerSums(h.Markers, limit), markerTable(h.Markers, h.family, limit))
 	}
 	return append(out, l.Quality.table())
 }
 
-// occupancy says how many waves each engine, and the SIMD that ran most of its waves, held at once.
+// occupancy says how many waves each engine, and the unit and the SIMD that ran most of its waves, held at once.
 func (l *WaveList) occupancy() Table {
+	unit := unitName(l.hot.family)
 	t := Table{Title: "occupancy, of all waves in the traces", Columns: []Column{
-		Number("dispatch"), Number("engine"), Number("waves"), Number("most at once"), Number("mean"), Number("SIMDs used"), Number("most on a SIMD"), Number("mean on a SIMD"),
+		Number("dispatch"), Number("engine"), Number("waves"), Number("most at once"), Number("mean"), Number(unit + "s used"), Number("most on a " + unit),
+		Number("mean on a " + unit), Number("SIMDs used"), Number("most on a SIMD"), Number("mean on a SIMD"),
 	}}
-	type key struct{ dispatch, engine int }
-	groups := map[key][]Wave{}
-	var order []key
-	for i := range l.hot.All {
-		w := &l.hot.All[i]
-		k := key{w.Dispatch, w.Engine}
-		if groups[k] == nil {
-			order = append(order, k)
+	for _, p := range l.hot.parts {
+		c := &p.crowd
+		if c.all.waves == 0 {
+			continue
 		}
-		groups[k] = append(groups[k], w.Wave)
-	}
-	for _, k := range order {
-		most, lives, busy := together(groups[k])
-		simds := map[slot][]Wave{}
-		for _, w := range groups[k] {
-			s := slot{cu: w.CU, simd: w.SIMD}
-			simds[s] = append(simds[s], w)
-		}
-		top, simdLives, simdBusy := 0, int64(0), int64(0)
-		for _, list := range simds {
-			m, l, b := together(list)
-			top, simdLives, simdBusy = max(top, m), simdLives+l, simdBusy+b
-		}
-		t.Add(k.dispatch, k.engine, len(groups[k]), most, ratio(lives, busy), len(simds), top, ratio(simdLives, simdBusy))
+		row := []any{p.dispatch, p.engine, c.all.waves, c.all.most, ratio(c.all.lives, c.all.busy)}
+		row = append(row, sumOf(c.units)...)
+		t.Add(append(row, sumOf(c.simds)...)...)
 	}
 	return t
+}
+
+// sumOf is how many places were used, the most waves in one, and the mean over them while any was there.
+func sumOf[K comparable](m map[K]*together) []any {
+	most, lives, busy := int64(0), int64(0), int64(0)
+	for _, t := range m {
+		most, lives, busy = max(most, t.most), lives+t.lives, busy+t.busy
+	}
+	return []any{len(m), most, ratio(lives, busy)}
+}
+
+// occupancies lists every engine with its units and their SIMDs.
+func (h *Hot) occupancies() []Occupancy {
+	out := []Occupancy{}
+	for _, p := range h.parts {
+		c := &p.crowd
+		if c.all.waves == 0 {
+			continue
+		}
+		add := func(cu, simd *int, t *together) {
+			o := Occupancy{Dispatch: p.dispatch, Engine: p.engine, CU: cu, SIMD: simd, Waves: t.waves, Most: t.most}
+			if t.busy > 0 {
+				o.Mean = math.Round(1000*float64(t.lives)/float64(t.busy)) / 1000
+			}
+			out = append(out, o)
+		}
+		add(nil, nil, &c.all)
+		simds := slices.SortedFunc(maps.Keys(c.simds), slot.compare)
+		for _, cu := range slices.Sorted(maps.Keys(c.units)) {
+			add(&cu, nil, c.units[cu])
+			for _, s := range simds {
+				if s.cu == cu {
+					add(&cu, &s.simd, c.simds[s])
+				}
+			}
+		}
+	}
+	return out
 }
 
 func ratio(a, b int64) string {
@@ -121,47 +175,6 @@ func ratio(a, b int64) string {
 	return fmt.Sprintf("%.1f", float64(a)/float64(b))
 }
 
-// together is how many of the waves ran at once at most, the sum of their lives, and the time in which any ran.
-func together(waves []Wave) (most int, lives, busy int64) {
-	type edge struct {
-		time int64
-		step int
-	}
-	edges := make([]edge, 0, 2*len(waves))
-	for _, w := range waves {
-		edges = append(edges, edge{w.Start, 1}, edge{w.Stop, -1})
-	}
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.step, b.step)) })
-	n, last := 0, int64(0)
-	for _, e := range edges {
-		if n > 0 {
-			busy += e.time - last
-			lives += int64(n) * (e.time - last)
-		}
-		n, last = n+e.step, e.time
-		most = max(most, n)
-	}
-	return most, lives, busy
-}
-
-// pictureOf is the picture of one dispatch and engine: what waves of each slot did in each piece of time.
-type pictureOf struct {
-	dispatch, engine int
-	from, to, per    int64
-	rows             map[slot][]int64 // three counts a column
-}
-
-// add counts cycles of a state.
-func (p *pictureOf) add(row []int64, state int, a, b int64) {
-	a, b = max(a, p.from), min(b, p.to)
-	for a < b {
-		col := (a - p.from) / p.per
-		end := min(b, p.from+(col+1)*p.per)
-		row[3*col+int64(state)] += end - a
-		a = end
-	}
-}
-
 // The states of a wave, in the order of a window's parts.
 const (
 	stateIdle = iota
@@ -169,91 +182,118 @@ const (
 	stateIssue
 )
 
-// picture draws, for each dispatch and engine with instructions, a row per slot: what the wave there did most in each piece of time.
-func (l *WaveList) picture() []Table {
-	type key struct{ dispatch, engine int }
-	groups := map[key]*pictureOf{}
-	var order []*pictureOf
-	for i := range l.hot.Waves {
-		w := &l.hot.Waves[i]
-		k := key{w.Dispatch, w.Engine}
-		g := groups[k]
-		if g == nil {
-			g = &pictureOf{dispatch: w.Dispatch, engine: w.Engine, from: w.Start, to: w.Stop, rows: map[slot][]int64{}}
-			groups[k] = g
-			order = append(order, g)
-		}
-		g.from, g.to = min(g.from, w.Start), max(g.to, w.Stop)
-	}
-	for _, g := range order {
-		g.per = max(1, (g.to-g.from+int64(l.Width)-1)/int64(l.Width))
-	}
-	l.hot.windows(func(_ int, life *analysis.Life, _ analysis.Where, w analysis.Window) {
-		g := groups[key{life.Dispatch, life.Engine}]
-		s := slot{life.CU, life.SIMD, life.Slot}
-		row := g.rows[s]
-		if row == nil {
-			row = make([]int64, 3*l.Width)
-			g.rows[s] = row
-		}
-		g.add(row, stateIdle, w.Begin, w.Ready)
-		g.add(row, stateStall, w.Ready, w.Issue)
-		g.add(row, stateIssue, w.Issue, w.End)
-	})
-	var out []Table
-	for _, k := range order {
-		from, to, per, rows := k.from, k.to, k.per, k.rows
-		if to <= from {
-			continue
-		}
-		t := Table{
-			Title:   fmt.Sprintf("dispatch %d engine %d, cycles %d to %d, %d a column (# issue, s stall, . idle, blank: no wave)", k.dispatch, k.engine, from, to, per),
-			Columns: []Column{Text("slot"), Text("time")},
-		}
-		var list []slot
-		for s := range rows {
-			list = append(list, s)
-		}
-		slices.SortFunc(list, func(a, b slot) int {
-			return cmp.Or(cmp.Compare(a.cu, b.cu), cmp.Compare(a.simd, b.simd), cmp.Compare(a.slot, b.slot))
-		})
-		for _, s := range list {
-			var b strings.Builder
-			for col := range l.Width {
-				n := rows[s][3*col : 3*col+3]
-				switch {
-				case n[0]+n[1]+n[2] == 0:
-					b.WriteByte(' ')
-				case n[stateIssue] >= n[stateStall] && n[stateIssue] >= n[stateIdle]:
-					b.WriteByte('#')
-				case n[stateStall] >= n[stateIdle]:
-					b.WriteByte('s')
-				default:
-					b.WriteByte('.')
-				}
-			}
-			t.Add(s.lane(l.hot.family), b.String())
-		}
-		out = append(out, t)
-	}
-	return out
+// grid is what waves of each slot did in each piece of time.
+type grid struct {
+	from, to, per int64
+	columns       int64
+	rows          map[slot][]int64 // three counts a column, by state
 }
 
-// CSV is one row a wave.
-func (l *WaveList) CSV() *Table {
-	t := &Table{Columns: []Column{
-		Number("dispatch"), Text("kernel"), Number("engine"), Number("cu"), Number("simd"), Number("slot"), Number("start"), Number("stop"), Number("cycles"),
-		Number("idle"), Number("stall"), Number("issue"), Number("hidden"), Number("instructions"),
-	}}
-	for i := range l.Waves {
-		w := &l.Waves[i]
-		t.Add(w.Dispatch, w.Kernel, w.Engine, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, w.Cycles, w.Idle, w.Stall, w.Issue, w.Hidden, w.Hits)
+func newGrid(from, to, columns int64) *grid {
+	return &grid{from: from, to: to, per: max(1, (to-from+columns-1)/columns), columns: columns, rows: map[slot][]int64{}}
+}
+
+// window counts one window.
+func (g *grid) window(l *analysis.Life, _ analysis.Where, w analysis.Window) {
+	s := slot{l.CU, l.SIMD, l.Slot}
+	row := g.rows[s]
+	if row == nil {
+		row = make([]int64, 3*g.columns)
+		g.rows[s] = row
 	}
+	g.add(row, stateIdle, w.Begin, w.Ready)
+	g.add(row, stateStall, w.Ready, w.Issue)
+	g.add(row, stateIssue, w.Issue, w.End)
+}
+
+func (g *grid) add(row []int64, state int64, a, b int64) {
+	for a < b {
+		col := (a - g.from) / g.per
+		end := min(b, g.from+(col+1)*g.per)
+		row[3*col+state] += end - a
+		a = end
+	}
+}
+
+func (g *grid) slots() []slot { return slices.SortedFunc(maps.Keys(g.rows), slot.compare) }
+
+// picture draws, for a dispatch and engine with instructions, a row per slot: what the wave there did most in each piece of time. A row
+// below tells the innermost marker.
+func (h *Hot) picture(p *hotPart, g *grid) Table {
+	t := Table{
+		Title:   fmt.Sprintf("dispatch %d engine %d, cycles %d to %d, %d a column (# issue, s stall, . idle, blank: no wave)", p.dispatch, p.engine, g.from, g.to, g.per),
+		Columns: []Column{Text("slot"), Text("time")},
+	}
+	strips := newMarkerStrips(markersOf(h.Markers, p.dispatch, p.engine), g)
+	for _, s := range g.slots() {
+		var b strings.Builder
+		for col := range g.columns {
+			n := g.rows[s][3*col : 3*col+3]
+			switch {
+			case n[0]+n[1]+n[2] == 0:
+				b.WriteByte(' ')
+			case n[stateIssue] >= n[stateStall] && n[stateIssue] >= n[stateIdle]:
+				b.WriteByte('#')
+			case n[stateStall] >= n[stateIdle]:
+				b.WriteByte('s')
+			default:
+				b.WriteByte('.')
+			}
+		}
+		t.Add(s.lane(h.family), b.String())
+		if strip := strips.row(s); strip != "" {
+			t.Add("  markers", strip)
+		}
+	}
+	t.Notes = append(t.Notes, strips.legend()...)
 	return t
 }
 
-// JSON is the document.
-func (l *WaveList) JSON() any { return l }
+// WriteCSV writes one row a wave; where waves sent markers, one row a marker behind them, with its kind and name.
+func (l *WaveList) WriteCSV(w io.Writer) error {
+	h := l.hot
+	cw := csv.NewWriter(w)
+	row := []string{
+		"dispatch", "kernel", "engine", "cu", "simd", "slot", "start", "stop", "cycles", "idle", "stall", "issue", "hidden", "instructions", "kind", "name", "depth",
+	}
+	if err := cw.Write(row); err != nil {
+		return err
+	}
+	num := func(n int64) string { return strconv.FormatInt(n, 10) }
+	h.eachWave(func(w *WaveCost) {
+		row = append(row[:0], num(int64(w.Dispatch)), text(w.Kernel), num(int64(w.Engine)), num(int64(w.CU)), num(int64(w.SIMD)), num(int64(w.Slot)), num(w.Start),
+			num(w.Stop), num(w.Cycles), num(w.Idle), num(w.Stall), num(w.Issue), num(w.Hidden), num(w.Hits), "wave", "", "")
+		_ = cw.Write(row) // Error tells
+	})
+	for i := range h.Markers {
+		m := &h.Markers[i]
+		row = append(row[:0], num(int64(m.Dispatch)), "", num(int64(m.Engine)), num(int64(m.CU)), num(int64(m.SIMD)), num(int64(m.Slot)), num(m.Start), num(m.Stop),
+			num(m.Stop-m.Start), "", "", "", "", "", m.Kind, text(m.Name), num(int64(m.Depth)))
+		_ = cw.Write(row)
+	}
+	cw.Flush()
+	return cw.Error()
+}
+
+// WriteJSON writes the document.
+func (l *WaveList) WriteJSON(w io.Writer) error {
+	h := l.hot
+	j := newJSONWriter(w)
+	j.begin('{')
+	j.field("schema", "rigprof/waves/1")
+	j.field("device", h.Device)
+	j.name("waves")
+	j.begin('[')
+	h.eachWave(func(w *WaveCost) { j.value(w) })
+	j.end()
+	j.field("occupancy", h.occupancies())
+	if len(h.Markers) > 0 { // what s_ttracedata marked, of all waves in the traces
+		j.field("markers", h.Markers)
+	}
+	j.field("quality", l.Quality)
+	j.end()
+	return j.close()
+}
 
 // Chrome is in show.
-func (l *WaveList) Chrome(io.Writer) error { return fmt.Errorf("use 'rigprof show --format chrome'") }
+func (l *WaveList) Chrome(io.Writer) error { return errors.New("use 'rigprof show --format chrome'") }

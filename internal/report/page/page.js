@@ -99,27 +99,39 @@ function goto(site) {
   if (tr) { tr.classList.add("pick"); tr.scrollIntoView({ block: "center" }); }
 }
 
-// Records: a varint stream, gzip in base64.
-let waves = [], occupancy = [];
+// Records: a varint stream, gzip in base64; packWaves in html.go says what it holds.
+let waves = [], streams = [], sums = [];
 async function unpack() {
   const bin = Uint8Array.from(atob($("records").textContent.trim()), (c) => c.charCodeAt(0));
   const b = new Uint8Array(await new Response(new Blob([bin]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
   let at = 0;
   const next = () => { let v = 0, s = 1; for (;;) { const c = b[at++]; v += (c & 127) * s; if (c < 128) return v; s *= 128; } };
-  const signed = () => { const v = next(); return v % 2 ? -(v + 1) / 2 : v / 2; };
-  for (let n = next(); n > 0; n--) { // every wave, for occupancy
-    const o = { dispatch: next(), engine: next(), cu: next(), simd: next(), slot: next(), start: next() };
-    o.stop = o.start + next();
-    occupancy.push(o);
+  for (let n = next(); n > 0; n--) {
+    const o = { dispatch: next(), engine: next(), waves: next(), most: next(), steps: [] };
+    let t = 0;
+    for (let k = next(); k > 0; k--) o.steps.push([t += next(), next(), next() / 100]);
+    streams.push(o);
   }
-  for (let n = next(); n > 0; n--) { // waves with instructions
+  if (next() === 1) {
+    for (let n = next(); n > 0; n--) {
+      const o = { dispatch: next(), engine: next(), from: next(), per: next(), cells: next(), rows: [] };
+      for (let k = next(); k > 0; k--) {
+        const r = { key: next() * 4096 + next() * 64 + next(), sums: new Float64Array(3 * o.cells) };
+        for (let i = 0; i < r.sums.length; i++) r.sums[i] = next();
+        o.rows.push(r);
+      }
+      sums.push(o);
+    }
+    return;
+  }
+  for (let n = next(); n > 0; n--) {
     const w = { dispatch: next(), engine: next(), cu: next(), simd: next(), slot: next(), start: next() };
     w.stop = w.start + next();
     const count = next();
     w.site = new Uint32Array(count); w.time = new Float64Array(count); w.stall = new Uint32Array(count); w.dur = new Uint32Array(count);
     let end = w.start;
     for (let i = 0; i < count; i++) {
-      w.site[i] = next(); w.time[i] = end + signed(); w.stall[i] = next(); w.dur[i] = w.stall[i] + next();
+      w.site[i] = next(); w.time[i] = end + next(); w.stall[i] = next(); w.dur[i] = w.stall[i] + next();
       end = w.time[i] + w.dur[i];
     }
     waves.push(w);
@@ -128,7 +140,7 @@ async function unpack() {
 
 // Timeline: an occupancy graph over a row per slot.
 let groupList = [], view = { from: 0, to: 1 };
-const canvas = $("canvas"), graph = 70, rowHeight = 18, label = 190;
+const canvas = $("canvas"), graph = 70, rowHeight = 18, markHeight = 15, label = 190;
 function pickGroup() {
   const g = groupList[$("group").value];
   if (!g) return;
@@ -137,28 +149,56 @@ function pickGroup() {
 }
 function makeGroups() {
   const map = new Map();
-  for (const w of occupancy.concat(waves)) {
-    const key = w.dispatch + ":" + w.engine;
+  const group = (o) => {
+    const key = o.dispatch + ":" + o.engine;
     let g = map.get(key);
-    if (!g) map.set(key, g = { dispatch: w.dispatch, engine: w.engine, from: w.start, to: w.stop, rows: new Map(), all: [], traced: 0 });
-    g.from = Math.min(g.from, w.start); g.to = Math.max(g.to, w.stop, g.from + 1);
-    if (!w.site) { g.all.push(w); continue; }
+    if (!g) map.set(key, g = { dispatch: o.dispatch, engine: o.engine, from: Infinity, to: -Infinity, rows: new Map(), marks: new Map(), steps: [], most: 1, all: 0, traced: 0 });
+    return g;
+  };
+  const row = (g, key) => {
+    if (!g.rows.has(key)) g.rows.set(key, []);
+    return g.rows.get(key);
+  };
+  for (const o of streams) {
+    if (!o.waves) continue;
+    const g = group(o);
+    g.all += o.waves; g.most = Math.max(g.most, o.most); g.steps = o.steps;
+    g.from = Math.min(g.from, o.steps[0][0]); g.to = Math.max(g.to, o.steps[o.steps.length - 1][0]);
+  }
+  for (const w of waves) {
+    const g = group(w);
+    g.from = Math.min(g.from, w.start); g.to = Math.max(g.to, w.stop);
     g.traced++;
-    const row = w.cu * 4096 + w.simd * 64 + w.slot;
-    if (!g.rows.has(row)) g.rows.set(row, []);
-    g.rows.get(row).push(w);
+    row(g, w.cu * 4096 + w.simd * 64 + w.slot).push(w);
+  }
+  for (const o of sums) {
+    const g = group(o);
+    g.sums = o; g.traced = 1;
+    g.from = Math.min(g.from, o.from); g.to = Math.max(g.to, o.from + o.per);
+    for (const r of o.rows) g.rows.set(r.key, r);
+  }
+  for (const m of data.markers) {
+    const g = group({ dispatch: m[0], engine: m[1] }), key = m[2] * 4096 + m[3] * 64 + m[4];
+    if (g.from === Infinity) { g.from = m[5]; g.to = m[6]; }
+    g.from = Math.min(g.from, m[5]); g.to = Math.max(g.to, m[6]);
+    if (!g.rows.has(key)) g.rows.set(key, []);
+    if (!g.marks.has(key)) g.marks.set(key, []);
+    g.marks.get(key).push({ start: m[5], stop: m[6], depth: m[7], name: m[8] });
   }
   groupList = [...map.values()].sort((a, b) => (b.traced > 0) - (a.traced > 0) || a.dispatch - b.dispatch || a.engine - b.engine);
   for (const g of groupList) {
+    g.to = Math.max(g.to, g.from + 1);
     g.order = [...g.rows.keys()].sort((a, b) => a - b);
-    for (const list of g.rows.values()) list.sort((a, b) => a.start - b.start);
-    const edges = [];
-    for (const w of g.all) edges.push([w.start, 1], [w.stop, -1]);
-    edges.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-    let n = 0;
-    g.steps = edges.map(([t, d]) => [t, n += d]);
-    g.most = g.steps.reduce((m, s) => Math.max(m, s[1]), 1);
-    $("group").append(new Option(`dispatch ${g.dispatch} (${data.kernels[g.dispatch] || "?"}), engine ${g.engine}: ${num(g.all.length)} waves, ${num(g.traced)} with instructions`, groupList.indexOf(g)));
+    g.tops = []; // where each row begins: rows with markers are higher
+    let y = graph + 24;
+    for (const key of g.order) {
+      g.tops.push(y);
+      y += rowHeight + (g.marks.has(key) ? markHeight : 0);
+    }
+    g.height = y;
+    for (const list of g.rows.values()) if (Array.isArray(list)) list.sort((a, b) => a.start - b.start);
+    const what = g.sums ? "instructions in sums" : `${num(g.traced)} with instructions`;
+    $("group").append(new Option(`dispatch ${g.dispatch} (${data.kernels[g.dispatch] || "?"}), engine ${g.engine}: ${num(g.all)} waves, ${what}`, groupList.indexOf(g)));
   }
   $("group").onchange = pickGroup;
   pickGroup();
@@ -166,7 +206,7 @@ function makeGroups() {
 function draw() {
   const g = groupList[$("group").value];
   if (!g || !$("timeline").classList.contains("on")) return;
-  const ratio = devicePixelRatio || 1, width = canvas.clientWidth || 800, height = graph + 24 + g.order.length * rowHeight;
+  const ratio = devicePixelRatio || 1, width = canvas.clientWidth || 800, height = g.height;
   canvas.style.height = height + "px";
   canvas.width = width * ratio; canvas.height = height * ratio;
   const c = canvas.getContext("2d");
@@ -177,13 +217,14 @@ function draw() {
   c.fillStyle = css("--dim");
   c.fillText(`waves on the engine (up to ${g.most})`, 4, graph / 2, label - 8);
   c.fillStyle = css("--wave");
-  let last = 0, n = 0;
-  for (const [t, k] of [...g.steps, [g.to, 0]]) {
-    if (t > last && n > 0 && t >= view.from && last <= view.to) {
-      const a = Math.max(x(last), label), b = Math.min(x(t), width);
-      c.fillRect(a, graph - n / g.most * (graph - 6), Math.max(b - a, .5), n / g.most * (graph - 6));
-    }
-    last = t; n = k;
+  for (let i = first(g.steps, view.from); i < g.steps.length && g.steps[i][0] <= view.to; i++) {
+    const [t, most, mean] = g.steps[i], end = i + 1 < g.steps.length ? g.steps[i + 1][0] : g.to;
+    if (!most || end < view.from) continue;
+    const a = Math.max(x(t), label), b = Math.min(x(end), width);
+    c.globalAlpha = most > mean + .01 ? .45 : 1;
+    c.fillRect(a, graph - most / g.most * (graph - 6), Math.max(b - a, .5), most / g.most * (graph - 6));
+    c.globalAlpha = 1;
+    if (most > mean + .01) c.fillRect(a, graph - mean / g.most * (graph - 6), Math.max(b - a, .5), mean / g.most * (graph - 6));
   }
   c.fillStyle = css("--dim");
   const step = 10 ** Math.floor(Math.log10((view.to - view.from) / 4));
@@ -193,12 +234,56 @@ function draw() {
   }
   const colours = [css("--idle"), css("--stall"), css("--issue")];
   g.order.forEach((row, i) => {
-    const y = graph + 24 + i * rowHeight;
+    const y = g.tops[i];
     c.fillStyle = css("--fg");
     c.fillText(`${data.unit} ${Math.floor(row / 4096)} SIMD ${Math.floor(row / 64) % 64} slot ${row % 64}`, 4, y + rowHeight / 2, label - 8);
-    for (const w of g.rows.get(row)) if (w.stop >= view.from && w.start <= view.to) drawWave(c, w, y + 2, rowHeight - 4, x, width, colours);
+    const what = g.rows.get(row);
+    if (Array.isArray(what)) { for (const w of what) if (w.stop >= view.from && w.start <= view.to) drawWave(c, w, y + 2, rowHeight - 4, x, width, colours); }
+    else drawSums(c, g.sums, what.sums, y + 2, rowHeight - 4, x, width, colours);
+    for (const m of g.marks.get(row) || []) if (m.stop >= view.from && m.start <= view.to) drawMark(c, m, y + rowHeight - 1, x, width);
   });
   $("range").textContent = `cycles ${num(Math.round(view.from))} to ${num(Math.round(view.to))}`;
+}
+// first is the index of the last step that begins before t.
+function first(steps, t) {
+  let lo = 0, hi = steps.length;
+  while (lo < hi) { const m = lo + hi >> 1; if (steps[m][0] < t) lo = m + 1; else hi = m; }
+  return Math.max(0, lo - 1);
+}
+// drawMark draws a span below its wave; those inside others cover them.
+function drawMark(c, m, y, x, width) {
+  const a = Math.max(x(m.start), label), b = Math.min(x(m.stop), width);
+  if (b < label || a > width) return;
+  c.fillStyle = `hsl(${m.name * 137 % 360} 60% 45%)`;
+  const inset = Math.min(m.depth, 3) * 2;
+  c.fillRect(a, y + inset / 2, Math.max(b - a, 2), markHeight - 2 - inset);
+  if (b - a > 40) {
+    c.fillStyle = "#fff";
+    c.fillText(data.names[m.name], a + 3, y + (markHeight - 2) / 2, b - a - 6);
+  }
+}
+// drawSums draws a row of cells: each column of pixels is split by state.
+function drawSums(c, o, sums, y, h, x, width, colours) {
+  const lo = Math.max(0, Math.floor((view.from - o.from) / o.per)), hi = Math.min(o.cells - 1, Math.ceil((view.to - o.from) / o.per));
+  let px = -1, end = 0, n = [0, 0, 0], cycles = 0;
+  const flush = () => {
+    const all = n[0] + n[1] + n[2];
+    if (px < 0 || !all) return;
+    let top = y, full = h * Math.min(1, all / cycles);
+    for (const s of [2, 1, 0]) {
+      c.fillStyle = colours[s];
+      c.fillRect(px, top, end - px, full * n[s] / all);
+      top += full * n[s] / all;
+    }
+  };
+  for (let i = lo; i <= hi; i++) {
+    const a = Math.max(x(o.from + i * o.per), label), b = Math.min(x(o.from + (i + 1) * o.per), width);
+    if (b <= a) continue;
+    if (px < 0 || a >= px + 1) { flush(); px = a; n = [0, 0, 0]; cycles = 0; }
+    for (let s = 0; s < 3; s++) n[s] += sums[3 * i + s];
+    cycles += o.per; end = Math.max(b, px + 1);
+  }
+  flush();
 }
 function drawWave(c, w, y, h, x, width, colours) {
   const a = Math.max(x(w.start), label), b = Math.min(x(w.stop), width);
@@ -260,17 +345,30 @@ canvas.onpointermove = (ev) => {
     clampView(g, drag.from + d, drag.to + d);
     return;
   }
-  const r = canvas.getBoundingClientRect(), i = Math.floor((ev.clientY - r.top - graph - 24) / rowHeight), t = time(ev), tip = $("tip");
-  const w = (g.rows.get(g.order[i]) || []).find((w) => w.start <= t && t <= w.stop);
-  tip.style.display = w ? "block" : "none";
-  if (!w) return;
-  let k = w.time.findLastIndex((s) => s <= t);
-  const s = k >= 0 ? data.sites[w.site[k]] : null;
-  tip.textContent = `wave ${num(w.start)} to ${num(w.stop)} (${num(w.stop - w.start)} cycles)` +
-    (s ? `\n${s.text}\n${s.address}  ${s.source}\nready ${num(w.time[k])}, stalled ${num(w.stall[k])}, ran ${num(w.dur[k] - w.stall[k])}` : "");
+  const r = canvas.getBoundingClientRect(), y = ev.clientY - r.top, i = g.tops.findLastIndex((top) => top <= y), t = time(ev), tip = $("tip");
+  const lines = i < 0 ? [] : about(g, g.order[i], t);
+  tip.style.display = lines.length ? "block" : "none";
+  tip.textContent = lines.join("\n");
   tip.style.left = Math.min(ev.clientX + 12, innerWidth - 380) + "px";
   tip.style.top = ev.clientY + 14 + "px";
 };
+// about says what a row held at a time.
+function about(g, row, t) {
+  const lines = [], what = g.rows.get(row);
+  if (!Array.isArray(what)) {
+    const i = Math.floor((t - g.sums.from) / g.sums.per);
+    if (i >= 0 && i < g.sums.cells) lines.push(`cycles ${num(g.sums.from + i * g.sums.per)} to ${num(g.sums.from + (i + 1) * g.sums.per)}`, `issue ${num(what.sums[3 * i + 2])}, stall ${num(what.sums[3 * i + 1])}, idle ${num(what.sums[3 * i])}`);
+  } else {
+    const w = what.find((w) => w.start <= t && t <= w.stop);
+    if (w) {
+      lines.push(`wave ${num(w.start)} to ${num(w.stop)} (${num(w.stop - w.start)} cycles)`);
+      const k = w.time.findLastIndex((s) => s <= t), s = k >= 0 ? data.sites[w.site[k]] : null;
+      if (s) lines.push(s.text, `${s.address}  ${s.source}`, `ready ${num(w.time[k])}, stalled ${num(w.stall[k])}, ran ${num(w.dur[k] - w.stall[k])}`);
+    }
+  }
+  for (const m of g.marks.get(row) || []) if (m.start <= t && t <= m.stop) lines.push(`${" ".repeat(m.depth)}▸ ${data.names[m.name]}: ${num(m.start)} to ${num(m.stop)} (${num(m.stop - m.start)} cycles)`);
+  return lines;
+}
 canvas.onpointerleave = () => { $("tip").style.display = "none"; };
 $("whole").onclick = pickGroup;
 $("in").onclick = () => { const g = groupList[$("group").value], m = (view.to - view.from) / 4; if (g) clampView(g, view.from + m, view.to - m); };
@@ -288,6 +386,8 @@ for (const a of data.advice) {
 if (!data.advice.length) $("advices").append(el("p", "No rule speaks: nothing stands out by its numbers."));
 for (const [k, v] of data.quality) $("facts").append(el("dt", k), el("dd", v));
 for (const n of data.notes) $("notes").append(el("li", n.text, n.level === "info" ? "" : "warning"));
+if (data.coarse) { $("coarse").textContent = data.coarse; $("coarse").hidden = false; }
+if (data.omitted) $("notes").append(el("li", `the timeline leaves out ${num(data.omitted)} markers; rigprof waves --format json has them`, "warning"));
 hot();
 code();
 show("hot");

@@ -1,0 +1,188 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/sqtt"
+)
+
+// StreamFile is one trace file to decode. Open gives its bytes from the start, as often as it is asked.
+type StreamFile struct {
+	Name   string
+	Open   func() (io.ReadCloser, error)
+	Family gpu.Family
+	Header sqtt.Header
+}
+
+// BytesOf is a StreamFile's Open of bytes in memory.
+func BytesOf(b []byte) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+}
+
+// traceFile is a capture's trace as a file.
+func traceFile(tr *capture.Trace) *StreamFile {
+	return &StreamFile{
+		Family: familyOf(tr.Family), Header: sqtt.HeaderNo,
+		Open: func() (io.ReadCloser, error) { return tr.Bytes.Reader(), nil },
+	}
+}
+
+// scanned is what a stream holds beside its instructions, in sums.
+type scanned struct {
+	sqtt.Result // without Waves and Markers
+
+	err    error // the stream ended early
+	header gpu.Family
+	waves  int64
+	tokens int64
+	words  int64 // tokens of s_ttracedata
+	where  map[slot]int64
+
+	markers int64       // of realtime,
+	span    [2][2]int64 // the first and the last of them
+
+	list     []Wave     // every wave, if they are kept
+	realtime [][2]int64 // every marker, if they are kept
+}
+
+// scan are the choices of a pass over a stream. Each of its functions may be nil.
+type scan struct {
+	walker *sqtt.Walker // fed beside; one that was Reset
+	piece  func()       // called after each piece but the last
+	waves  func(ended []sqtt.Wave, oldest sqtt.Cycles)
+	keep   bool // waves and markers
+	count  bool // tokens
+}
+
+// scanPiece is how much of a stream is decoded at once.
+const scanPiece = 256 << 10
+
+// pieces calls f with a stream's bytes, piece by piece.
+func (s *StreamFile) pieces(f func(b []byte, last bool) error) error {
+	r, err := s.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }() // only read
+	buf := make([]byte, scanPiece)
+	for {
+		n, err := io.ReadFull(r, buf)
+		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if ferr := f(buf[:n], err != nil); ferr != nil {
+			return ferr
+		}
+		if err != nil {
+			if end {
+				err = nil
+			}
+			return err
+		}
+	}
+}
+
+// scan goes through a stream once. What could be read before an error counts.
+func (s *StreamFile) scan(o scan) *scanned {
+	r := &scanned{where: map[slot]int64{}, realtime: [][2]int64{}}
+	var own sqtt.WaveDecoder
+	d := &own
+	if o.walker != nil {
+		d = &o.walker.WaveDecoder
+	} else {
+		own.Reset(s.Family, s.Header)
+	}
+	var tokens sqtt.Lister
+	tokens.Reset(s.Family, s.Header)
+	first := true
+	ended := func() {
+		for _, m := range d.Result().Markers {
+			at := [2]int64{int64(m.Shader), m.Realtime}
+			if r.markers == 0 {
+				r.span[0] = at
+			}
+			r.markers++
+			r.span[1] = at
+			if o.keep {
+				r.realtime = append(r.realtime, at)
+			}
+		}
+		list := d.TakeWaves()
+		r.waves += int64(len(list))
+		for i := range list {
+			w := &list[i]
+			r.where[slot{int(w.CU), int(w.SIMD), int(w.Slot)}]++
+			if o.keep {
+				r.list = append(r.list, waveOf(*w))
+			}
+		}
+		if o.waves != nil {
+			o.waves(list, d.OldestOpen())
+		}
+	}
+	r.err = s.pieces(func(b []byte, last bool) error {
+		if first {
+			r.header, first = sqtt.FamilyOf(b), false
+		}
+		d.Feed(b)
+		if o.count {
+			_ = tokens.Feed(b, nil) // counting fails never
+		}
+		if !last {
+			ended()
+			if o.piece != nil {
+				o.piece()
+			}
+		}
+		return nil
+	})
+	d.Close()
+	_ = tokens.Close(nil)
+	ended()
+	r.Result = *d.Result()
+	r.Result.Waves, r.Result.Markers = nil, nil
+	r.tokens, r.words = tokens.Tokens, tokens.ShaderData
+	return r
+}
+
+// psPerCycle is the mean length of a shader cycle by the realtime markers.
+func (r *scanned) psPerCycle() float64 {
+	if r.markers < 2 {
+		return psPerCycle(nil)
+	}
+	return psPerCycle(r.span[:])
+}
+
+// slotsOf are the places that waves ran in, in order.
+func slotsOf(where map[slot]int64) []slot { return slices.SortedFunc(maps.Keys(where), slot.compare) }
+
+// shaderData reads the words that a stream's waves sent, and those waves that ran in slots that sent any.
+func (s *StreamFile) shaderData() (data []sqtt.ShaderData, waves []Wave) {
+	var l sqtt.Lister
+	l.Reset(s.Family, s.Header)
+	sent := map[slot]bool{}
+	take := func(p *sqtt.Packet) error {
+		if d, ok := p.ShaderData(); ok {
+			data = append(data, d)
+			sent[slot{int(d.CU), int(d.SIMD), int(d.Slot)}] = true
+		}
+		return nil
+	}
+	_ = s.pieces(func(b []byte, _ bool) error { return l.Feed(b, take) }) // the scan told of errors
+	_ = l.Close(take)
+	if len(data) == 0 {
+		return nil, nil
+	}
+	s.scan(scan{waves: func(ended []sqtt.Wave, _ sqtt.Cycles) {
+		for _, w := range ended {
+			if sent[slot{int(w.CU), int(w.SIMD), int(w.Slot)}] {
+				waves = append(waves, waveOf(w))
+			}
+		}
+	}})
+	return data, waves
+}
