@@ -232,7 +232,7 @@ func runShlAdd64(w *wave, u *uop) {
 	if w.exec != w.full {
 		dl, dh = &w.t[3], &w.t[4]
 	}
-	if hasAVX {
+	if hasAVX && u.imm <= 32 {
 		avxShlAdd64(lo(dl), lo(dh), lo(al), lo(ah), lo(cl), lo(ch), uint64(u.imm))
 		if w.n == 64 {
 			avxShlAdd64(hi(dl), hi(dh), hi(al), hi(ah), hi(cl), hi(ch), uint64(u.imm))

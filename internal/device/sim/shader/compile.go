@@ -387,6 +387,8 @@ func (c *compiler) valu(op *isa.Op, y bool) {
 	switch {
 	case !fast:
 		c.u.run = runNarrow
+	case name == "v_mov_b32":
+		c.u.run = runMov
 	case d.n == 1 && !c.x.fp:
 		c.u.run = runK1
 	case d.n == 2 && !c.x.fp:

@@ -43,6 +43,21 @@ func runK1(w *wave, u *uop) {
 	w.put(&w.v[u.d], t, w.exec)
 }
 
+// runMov is runK1 for the operation that only copies.
+func runMov(w *wave, u *uop) {
+	d := &w.v[u.d]
+	if u.a.kind == fromS && w.exec == w.full {
+		x := w.sget(u.a.reg)
+		if w.n == 32 && hasAVX {
+			avxFill(lo(d), x)
+			return
+		}
+		fill(d, x)
+		return
+	}
+	w.put(d, w.lanes(&u.a, &w.t[0]), w.exec)
+}
+
 func runK2(w *wave, u *uop) {
 	a := w.lanes(&u.a, &w.t[0])
 	b := w.lanes(&u.b, &w.t[1])

@@ -67,6 +67,10 @@ func runLoad32(w *wave, u *uop) {
 			return
 		}
 	}
+	if runs == 0 && mask == w.full && w.gatherDword(d, 4, 0) {
+		w.refRuns(m, 4, mask, runs)
+		return
+	}
 	for l := 0; l < w.n && l < 64; l += 8 {
 		part := mask >> l & 255
 		if part == 255 && runs>>(l/8)&1 != 0 {
@@ -95,6 +99,17 @@ func runLoad32(w *wave, u *uop) {
 		}
 	}
 	w.refRuns(m, 4, mask, runs)
+}
+
+// gatherDword loads dword k of each lane's bytes, at least 4. It returns false where they are not all in the mapping used last.
+func (w *wave) gatherDword(d *vreg, bytes, k int) bool {
+	seg := &w.mem.seg[0]
+	if !hasAVX || len(seg.b) < bytes {
+		return false
+	}
+	p, limit := unsafe.Pointer(&seg.b[4*k]), uint64(len(seg.b)-bytes+1)
+	return avxGather(lo(d), (*[32]uint64)(w.addr[:32]), p, seg.base, limit) &&
+		(w.n == 32 || avxGather(hi(d), (*[32]uint64)(w.addr[32:]), p, seg.base, limit))
 }
 
 func load8(d *[8]uint32, b []byte) {
@@ -198,7 +213,15 @@ func runLoadSmall(w *wave, u *uop) {
 	runs, row := w.addressesBy(m, size)
 	mask := w.exec
 	a, t := &w.addr, &w.t[3]
-	for l := 0; l < w.n && l < 64; l += 8 {
+	done := 0
+	if runs == 0 && mask == w.full && w.gatherDword(t, 4, 0) {
+		done = w.n
+		keep := uint32(1)<<(8*size) - 1
+		for l := range t {
+			t[l] &= keep
+		}
+	}
+	for l := done; l < w.n && l < 64; l += 8 {
 		part := mask >> l & 255
 		if part == 255 && runs>>(l/8)&1 != 0 {
 			if b := w.mem.find(a[l], 8*size, false); b != nil {
@@ -317,6 +340,10 @@ func (w *wave) refRuns(m *memOp, bytes int, mask uint64, runs uint32) {
 		w.log.ref(r)
 		return
 	}
+	if hasAVX && mask == w.full && runs == 0 && w.refLines(&r, bytes) {
+		w.log.ref(r)
+		return
+	}
 	// Lines are counted with the last one remembered, then exactly where they do not come in order.
 	lowest := ^uint64(0)
 	last := ^uint64(0)
@@ -349,6 +376,32 @@ count:
 	r.Span = uint32(min(last-lowest>>7, 1<<32-1))
 	r.Addr, r.Lines = lowest, uint16(lines)
 	w.log.ref(r)
+}
+
+// refLines fills in the lines of all lanes' accesses where addresses ascend, or those of 16 lanes do and the others' are in
+// the same lines, as operands of matrix instructions are. It returns false elsewhere.
+func (w *wave) refLines(r *MemRef, bytes int) bool {
+	a := &w.addr
+	n := avxLines(a, w.n, uint64(bytes))
+	top := w.n - 1
+	r.Addr = a[0]
+	if n < 0 {
+		if n = avxLines(a, 16, uint64(bytes)); n < 0 {
+			return false
+		}
+		top = 15
+		var diff uint64
+		for l := 16; l < w.n && l < 64; l++ {
+			diff |= (a[l]^a[l-16])>>7 | (a[l]^(a[l]+uint64(bytes)-1))>>7
+			r.Addr = min(r.Addr, a[l])
+		}
+		if diff != 0 {
+			return false
+		}
+	}
+	r.Lines = uint16(n)
+	r.Span = uint32(min(a[top]>>7-r.Addr>>7, 1<<32-1))
+	return true
 }
 
 // countLines counts distinct lines with a small hash table; last is the highest one's number.

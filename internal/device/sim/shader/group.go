@@ -147,11 +147,17 @@ func (w *wave) start(g *group, index int, win *window, size [3]uint32, lanes int
 	} else {
 		w.scratch = w.scratch[:0]
 	}
-	id := index * w.n
+	i := uint32(index * w.n)
+	x, y, z := i%size[0], i/size[0]%size[1], i/size[0]/size[1]
 	for l := range lanes {
-		i := uint32(id + l)
-		x, y, z := i%size[0], i/size[0]%size[1], i/size[0]/size[1]
-		w.v[0][l] = x | y<<10 | z<<20
+		w.v[0][l&63] = x | y<<10 | z<<20
+		if x++; x == size[0] {
+			x = 0
+			if y++; y == size[1] {
+				y = 0
+				z++
+			}
+		}
 	}
 	w.log = nil
 	if g.log != nil {

@@ -75,6 +75,24 @@ func avxXor3(d, a, b, c *lanes)
 func avxXad(d, a, b, c *lanes)
 
 //go:noescape
+func avxMulU24(d, a, b *lanes)
+
+//go:noescape
+func avxMadU24(d, a, b, c *lanes)
+
+//go:noescape
+func avxShlAdd(d, a, b, c *lanes)
+
+//go:noescape
+func avxShlOr(d, a, b, c *lanes)
+
+//go:noescape
+func avxAddShl(d, a, b, c *lanes)
+
+//go:noescape
+func avxBfeU(d, a, b, c *lanes)
+
+//go:noescape
 func avxFill(d *lanes, x uint32)
 
 //go:noescape
@@ -126,16 +144,22 @@ func avxAddC(d, a, b *lanes, ci uint32) uint32
 func avxSubC(d, a, b *lanes, ci uint32) uint32
 
 //go:noescape
-func avxAffine(v *lanes, first, step uint32) bool
-
-//go:noescape
 func avxMoved(v, rel *lanes, base uint32) bool
 
 //go:noescape
 func avxLargest(v *lanes) uint32
 
 //go:noescape
-func avxGather(d, v *lanes, p unsafe.Pointer)
+func avxLDS(d *vreg, v *lanes, p unsafe.Pointer, words int)
+
+//go:noescape
+func avxLDSPut(v, d *lanes, p unsafe.Pointer)
+
+//go:noescape
+func avxGather(d *lanes, a *[32]uint64, p unsafe.Pointer, base, limit uint64) bool
+
+//go:noescape
+func avxLines(a *[64]uint64, n int, bytes uint64) int
 
 //go:noescape
 func avxStrided(d *lanes, p unsafe.Pointer, step uint32)

@@ -129,6 +129,86 @@ TERNARY(·avxOr3, VPOR, VPOR)
 TERNARY(·avxXor3, VPXOR, VPXOR)
 TERNARY(·avxXad, VPXOR, VPADDD)
 
+// LOWBITS puts N ones in each lane of Y8.
+#define LOWBITS(N) \
+	VPCMPEQD Y8, Y8, Y8 \
+	VPSRLD $(32-N), Y8, Y8
+
+#define MUL24(OFF) \
+	VPAND OFF(SI), Y8, Y0 \
+	VPAND OFF(DX), Y8, Y1 \
+	VPMULLD Y1, Y0, Y0 \
+	VMOVDQU Y0, OFF(DI)
+
+// func avxMulU24(d, a, b *lanes)
+TEXT ·avxMulU24(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	LOWBITS(24)
+	MUL24(0)
+	MUL24(32)
+	MUL24(64)
+	MUL24(96)
+	VZEROUPPER
+	RET
+
+#define MAD24(OFF) \
+	VPAND OFF(SI), Y8, Y0 \
+	VPAND OFF(DX), Y8, Y1 \
+	VPMULLD Y1, Y0, Y0 \
+	VPADDD OFF(CX), Y0, Y0 \
+	VMOVDQU Y0, OFF(DI)
+
+// SHIFTED does OP with what is left of a after a shift by b, and c.
+#define SHIFTED(OFF, OP) \
+	VMOVDQU OFF(SI), Y0 \
+	VPAND OFF(DX), Y8, Y1 \
+	VPSLLVD Y1, Y0, Y0 \
+	OP OFF(CX), Y0, Y0 \
+	VMOVDQU Y0, OFF(DI)
+
+#define ADDSHIFT(OFF) \
+	VMOVDQU OFF(SI), Y0 \
+	VPADDD OFF(DX), Y0, Y0 \
+	VPAND OFF(CX), Y8, Y1 \
+	VPSLLVD Y1, Y0, Y0 \
+	VMOVDQU Y0, OFF(DI)
+
+#define SHLADD32(OFF) SHIFTED(OFF, VPADDD)
+#define SHLOR32(OFF) SHIFTED(OFF, VPOR)
+
+#define EXTRACT(OFF) \
+	VMOVDQU OFF(SI), Y0 \
+	VPAND OFF(DX), Y8, Y1 \
+	VPAND OFF(CX), Y8, Y2 \
+	VPSRLVD Y1, Y0, Y0 \
+	VPSLLVD Y2, Y9, Y2 \
+	VPANDN Y0, Y2, Y0 \
+	VMOVDQU Y0, OFF(DI)
+
+// func avxNAME(d, a, b, c *lanes), with BITS low bits in Y8 and ones in Y9
+#define TERNARY8(NAME, STEP, BITS) \
+TEXT NAME(SB), NOSPLIT, $0-32 \
+	MOVQ d+0(FP), DI \
+	MOVQ a+8(FP), SI \
+	MOVQ b+16(FP), DX \
+	MOVQ c+24(FP), CX \
+	LOWBITS(BITS) \
+	VPCMPEQD Y9, Y9, Y9 \
+	STEP(0) \
+	STEP(32) \
+	STEP(64) \
+	STEP(96) \
+	VZEROUPPER \
+	RET
+
+TERNARY8(·avxMadU24, MAD24, 24)
+TERNARY8(·avxShlAdd, SHLADD32, 5)
+TERNARY8(·avxShlOr, SHLOR32, 5)
+TERNARY8(·avxAddShl, ADDSHIFT, 5)
+TERNARY8(·avxBfeU, EXTRACT, 5)
+
 // func avxFill(d *lanes, x uint32)
 TEXT ·avxFill(SB), NOSPLIT, $0-12
 	MOVQ d+0(FP), DI

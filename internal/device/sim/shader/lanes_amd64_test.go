@@ -58,6 +58,7 @@ func TestAVX(t *testing.T) {
 			{"shr", avxShr, kShr, false},
 			{"sar", avxSar, kSar, false},
 			{"mul", avxMul, lane(func(a, b uint32) uint32 { return a * b }), false},
+			{"mul u24", avxMulU24, lane(func(a, b uint32) uint32 { return a & 0xffffff * (b & 0xffffff) }), false},
 			{"min u", avxMinU, lane(func(a, b uint32) uint32 { return min(a, b) }), false},
 			{"max u", avxMaxU, lane(func(a, b uint32) uint32 { return max(a, b) }), false},
 			{"min i", avxMinI, lane(func(a, b uint32) uint32 { return uint32(min(int32(a), int32(b))) }), false},
@@ -80,6 +81,11 @@ func TestAVX(t *testing.T) {
 			{"and or", avxAndOr, lane3(func(a, b, c uint32) uint32 { return a&b | c }), false},
 			{"or3", avxOr3, lane3(func(a, b, c uint32) uint32 { return a | b | c }), false},
 			{"xor3", avxXor3, lane3(func(a, b, c uint32) uint32 { return a ^ b ^ c }), false},
+			{"mad u24", avxMadU24, lane3(func(a, b, c uint32) uint32 { return a&0xffffff*(b&0xffffff) + c }), false},
+			{"shl add", avxShlAdd, lane3(func(a, b, c uint32) uint32 { return a<<(b&31) + c }), false},
+			{"shl or", avxShlOr, lane3(func(a, b, c uint32) uint32 { return a<<(b&31) | c }), false},
+			{"add shl", avxAddShl, lane3(func(a, b, c uint32) uint32 { return (a + b) << (c & 31) }), false},
+			{"bfe u", avxBfeU, lane3(func(a, b, c uint32) uint32 { return a >> (b & 31) & (1<<(c&31) - 1) }), false},
 			{"xad", avxXad, lane3(func(a, b, c uint32) uint32 { return (a ^ b) + c }), false},
 		} {
 			o.avx(&got, &a, &b, &c)

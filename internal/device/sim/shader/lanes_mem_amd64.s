@@ -21,30 +21,6 @@ GLOBL ·iota<>(SB), RODATA, $32
 	VPMULLD ·iota<>(SB), Y9, Y8 \
 	VPSLLD $3, Y9, Y9
 
-// func avxAffine(v *lanes, first, step uint32) bool: v[l] is first + l*step
-TEXT ·avxAffine(SB), NOSPLIT, $0-17
-	MOVQ v+0(FP), SI
-	MOVL first+8(FP), AX
-	MOVL step+12(FP), BX
-	STEPS(BX)
-	VMOVD AX, X0
-	VPBROADCASTD X0, Y0
-	VPADDD Y8, Y0, Y0
-	VPADDD Y9, Y0, Y1
-	VPADDD Y9, Y1, Y2
-	VPADDD Y9, Y2, Y3
-	VPXOR 0(SI), Y0, Y0
-	VPXOR 32(SI), Y1, Y1
-	VPXOR 64(SI), Y2, Y2
-	VPXOR 96(SI), Y3, Y3
-	VPOR Y0, Y1, Y1
-	VPOR Y2, Y3, Y3
-	VPOR Y1, Y3, Y3
-	VPTEST Y3, Y3
-	SETEQ ret+16(FP)
-	VZEROUPPER
-	RET
-
 // func avxMoved(v, rel *lanes, base uint32) bool: v[l] is base + rel[l]
 TEXT ·avxMoved(SB), NOSPLIT, $0-25
 	MOVQ v+0(FP), SI
@@ -87,23 +63,181 @@ TEXT ·avxLargest(SB), NOSPLIT, $0-12
 	MOVL AX, ret+8(FP)
 	RET
 
-#define GATHER(OFF) \
-	VMOVDQU OFF(SI), Y0 \
-	VPCMPEQD Y1, Y1, Y1 \
-	VPXOR Y2, Y2, Y2 \
-	VPGATHERDD Y1, (DX)(Y0*1), Y2 \
-	VMOVDQU Y2, OFF(DI)
-
-// func avxGather(d, v *lanes, p unsafe.Pointer): d[l] is at p + v[l], below 2^31
-TEXT ·avxGather(SB), NOSPLIT, $0-24
+// func avxLDS(d *vreg, v *lanes, p unsafe.Pointer, words int): dword k of lane l is at p + v[l] + 4*k, offsets below 2^31.
+// Eight lanes at a time, which often have one address, or follow each other.
+TEXT ·avxLDS(SB), NOSPLIT, $0-32
 	MOVQ d+0(FP), DI
 	MOVQ v+8(FP), SI
 	MOVQ p+16(FP), DX
-	GATHER(0)
-	GATHER(32)
-	GATHER(64)
-	GATHER(96)
+	VPSLLD $2, ·iota<>(SB), Y8
+	MOVQ $4, BX
+eight:
+	VMOVDQU (SI), Y0
+	VPBROADCASTD X0, Y1
+	VPSUBD Y1, Y0, Y2
+	VMOVD X0, R8
+	ADDQ DX, R8
+	MOVQ words+24(FP), CX
+	MOVQ DI, R10
+	VPTEST Y2, Y2
+	JZ one
+	VPXOR Y2, Y8, Y3
+	VPTEST Y3, Y3
+	JZ row
+	MOVQ DX, R8
+scattered:
+	VPCMPEQD Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPGATHERDD Y1, (R8)(Y0*1), Y2
+	VMOVDQU Y2, (R10)
+	ADDQ $4, R8
+	ADDQ $256, R10
+	DECQ CX
+	JNZ scattered
+	JMP next
+one:
+	VPBROADCASTD (R8), Y2
+	VMOVDQU Y2, (R10)
+	ADDQ $4, R8
+	ADDQ $256, R10
+	DECQ CX
+	JNZ one
+	JMP next
+row:
+	VMOVDQU (R8), Y2
+	VMOVDQU Y2, (R10)
+	ADDQ $4, R8
+	ADDQ $256, R10
+	DECQ CX
+	JNZ row
+next:
+	ADDQ $32, SI
+	ADDQ $32, DI
+	DECQ BX
+	JNZ eight
 	VZEROUPPER
+	RET
+
+#define PUT(OFF) \
+	MOVL OFF(SI), AX \
+	MOVL OFF(DI), R8 \
+	MOVL R8, (DX)(AX*1)
+
+// func avxLDSPut(v, d *lanes, p unsafe.Pointer): d[l] goes to p + v[l], lane after lane
+TEXT ·avxLDSPut(SB), NOSPLIT, $0-24
+	MOVQ v+0(FP), SI
+	MOVQ d+8(FP), DI
+	MOVQ p+16(FP), DX
+	VPSLLD $2, ·iota<>(SB), Y8
+	MOVQ $4, BX
+eight:
+	VMOVDQU (SI), Y0
+	VPBROADCASTD X0, Y1
+	VPSUBD Y1, Y0, Y2
+	VPXOR Y2, Y8, Y3
+	VPTEST Y3, Y3
+	JNZ scattered
+	VMOVD X0, AX
+	VMOVDQU (DI), Y2
+	VMOVDQU Y2, (DX)(AX*1)
+	JMP next
+scattered:
+	PUT(0)
+	PUT(4)
+	PUT(8)
+	PUT(12)
+	PUT(16)
+	PUT(20)
+	PUT(24)
+	PUT(28)
+next:
+	ADDQ $32, SI
+	ADDQ $32, DI
+	DECQ BX
+	JNZ eight
+	VZEROUPPER
+	RET
+
+// func avxGather(d *lanes, a *[32]uint64, p unsafe.Pointer, base, limit uint64) bool: d[l] is at p + a[l] - base. It returns
+// false, with some of d written, where that is not below limit, which is at most 2^63.
+TEXT ·avxGather(SB), NOSPLIT, $0-41
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ p+16(FP), DX
+	VPBROADCASTQ base+24(FP), Y8
+	VPBROADCASTQ limit+32(FP), Y9
+	VPXOR Y10, Y10, Y10
+	MOVQ $8, CX
+four:
+	VMOVDQU (SI), Y0
+	VPSUBQ Y8, Y0, Y0
+	VPCMPGTQ Y0, Y9, Y1
+	VPCMPGTQ Y0, Y10, Y2
+	VPANDN Y1, Y2, Y1
+	VMOVMSKPD Y1, AX
+	CMPL AX, $15
+	JNE outside
+	VPCMPEQD X1, X1, X1
+	VPXOR X2, X2, X2
+	VPGATHERQD X1, (DX)(Y0*1), X2
+	VMOVDQU X2, (DI)
+	ADDQ $32, SI
+	ADDQ $16, DI
+	DECQ CX
+	JNZ four
+	MOVB $1, ret+40(FP)
+	VZEROUPPER
+	RET
+outside:
+	MOVB $0, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func avxLines(a *[64]uint64, n int, bytes uint64) int: how many 128-byte lines n ascending addresses, a multiple of 4, are
+// in. It returns -1 where they do not ascend or an access is in two lines.
+TEXT ·avxLines(SB), NOSPLIT, $0-32
+	MOVQ a+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVQ bytes+16(FP), AX
+	DECQ AX
+	VMOVQ AX, X9
+	VPBROADCASTQ X9, Y9
+	VPXOR Y10, Y10, Y10 // what is wrong
+	VPXOR Y11, Y11, Y11 // less the lanes in the line of the lane before
+	VMOVDQU (SI), Y0
+	VPERMQ $0x90, Y0, Y1 // lane 0 stands in front of itself
+	JMP look
+four:
+	VMOVDQU (SI), Y0
+	VMOVDQU -8(SI), Y1
+look:
+	VPCMPGTQ Y0, Y1, Y2
+	VPOR Y2, Y10, Y10
+	VPADDQ Y9, Y0, Y3
+	VPXOR Y0, Y3, Y3
+	VPXOR Y0, Y1, Y4
+	VPSRLQ $7, Y3, Y3
+	VPSRLQ $7, Y4, Y4
+	VPOR Y3, Y10, Y10
+	VPXOR Y5, Y5, Y5
+	VPCMPEQQ Y5, Y4, Y4
+	VPADDQ Y4, Y11, Y11
+	ADDQ $32, SI
+	SUBQ $4, CX
+	JNZ four
+	MOVQ $-1, BX
+	VPTEST Y10, Y10
+	JNZ done
+	VEXTRACTI128 $1, Y11, X0
+	VPADDQ X0, X11, X0
+	VPSHUFD $0x4e, X0, X1
+	VPADDQ X1, X0, X0
+	VMOVQ X0, BX
+	ADDQ n+8(FP), BX
+	INCQ BX // lane 0 is in a line of its own
+done:
+	VZEROUPPER
+	MOVQ BX, ret+24(FP)
 	RET
 
 #define GATHERSTEP(OFF) \
@@ -266,18 +400,25 @@ TEXT ·avxMad64(SB), NOSPLIT, $0-52
 	MOVL R11, ret+48(FP)
 	RET
 
-#define SHLADD(OFF, D) \
-	JOIN(OFF(SI), OFF(DX), D, Y1) \
-	VPSLLQ X14, D, D \
-	JOIN(OFF(R9), OFF(R10), Y2, Y3) \
-	VPADDQ Y2, D, D
+#define SHLADD(OFF) \
+	VMOVDQU OFF(SI), Y0 \
+	VMOVDQU OFF(DX), Y1 \
+	VPSRLD X13, Y0, Y2 \
+	VPSLLD X14, Y0, Y0 \
+	VPSLLD X14, Y1, Y1 \
+	VPOR Y2, Y1, Y1 \
+	VMOVDQU OFF(R9), Y3 \
+	VPADDD Y3, Y0, Y0 \
+	VPADDD OFF(R10), Y1, Y1 \
+	VPMAXUD Y3, Y0, Y3 \
+	VPCMPEQD Y0, Y3, Y3 \
+	VPSUBD Y15, Y1, Y1 \
+	VPADDD Y3, Y1, Y1 \
+	VMOVDQU Y0, OFF(DI) \
+	VMOVDQU Y1, OFF(R8)
 
-#define SHLADDS(OFF) \
-	SHLADD(OFF, Y4) \
-	SHLADD(OFF+16, Y5) \
-	SPLIT(Y4, Y5, OFF)
-
-// func avxShlAdd64(dl, dh, al, ah, cl, ch *lanes, n uint64): (a << n) + c
+// func avxShlAdd64(dl, dh, al, ah, cl, ch *lanes, n uint64): (a << n) + c, n up to 32. The sum carries where its low half is
+// less than c's.
 TEXT ·avxShlAdd64(SB), NOSPLIT, $0-56
 	MOVQ dl+0(FP), DI
 	MOVQ dh+8(FP), R8
@@ -287,10 +428,14 @@ TEXT ·avxShlAdd64(SB), NOSPLIT, $0-56
 	MOVQ ch+40(FP), R10
 	MOVQ n+48(FP), AX
 	VMOVQ AX, X14
-	SHLADDS(0)
-	SHLADDS(32)
-	SHLADDS(64)
-	SHLADDS(96)
+	NEGQ AX
+	ADDQ $32, AX
+	VMOVQ AX, X13
+	VPCMPEQD Y15, Y15, Y15
+	SHLADD(0)
+	SHLADD(32)
+	SHLADD(64)
+	SHLADD(96)
 	VZEROUPPER
 	RET
 

@@ -3,6 +3,7 @@
 package shader
 
 import (
+	"bytes"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -32,16 +33,7 @@ func TestAVXMemory(t *testing.T) {
 			}
 		}
 
-		// Rows, exact or with one lane off.
-		first, step := pattern(r), uint32(r.IntN(300))
-		off := r.IntN(33)
-		for i := range want {
-			want[i] = first + uint32(i)*step
-			if i == off {
-				want[i] ^= 1 << r.IntN(32)
-			}
-		}
-		same("affine", off == 32, avxAffine(&want, first, step))
+		off := r.IntN(33) // the lane that is not as the others; 32: none
 		base := pattern(r)
 		for i := range got {
 			got[i] = base + a[i]
@@ -57,14 +49,68 @@ func TestAVXMemory(t *testing.T) {
 		}
 		same("largest", top, avxLargest(&a))
 
+		// LDS: groups of eight lanes that are in a row, at one place or anywhere.
 		for i := range e {
-			e[i] = uint32(r.IntN(len(data) - 4))
-			want[i] = le.Uint32(data[e[i]:])
+			switch g := i &^ 7; {
+			case i == g || e[g]%3 == 0:
+				e[i] = uint32(r.IntN(len(data) - 64))
+			case e[g]%3 == 1:
+				e[i] = e[g]
+			default:
+				e[i] = e[i-1] + 4
+			}
 		}
-		got = e // each lane's address may be replaced by its data
-		avxGather(&got, &got, unsafe.Pointer(&data[0]))
-		same("gather", want, got)
-		step = uint32(r.IntN(100))
+		var two [2]vreg
+		avxLDS(&two[0], &e, unsafe.Pointer(&data[0]), 2)
+		for i := range want {
+			want[i], wantHigh[i] = le.Uint32(data[e[i]:]), le.Uint32(data[e[i]+4:])
+		}
+		same("lds", want, *lo(&two[0]))
+		same("lds, second dword", wantHigh, *lo(&two[1]))
+		wantData := bytes.Clone(data)
+		for i, x := range e {
+			le.PutUint32(wantData[x:], a[i])
+		}
+		avxLDSPut(&e, &a, unsafe.Pointer(&data[0]))
+		same("lds put", string(wantData), string(data))
+
+		// Scattered addresses, all inside or one lane just outside.
+		var at [64]uint64
+		gbase := r.Uint64() >> 1
+		for i := range at {
+			at[i] = gbase + uint64(r.IntN(len(data)-3))
+		}
+		if off < 32 {
+			at[off] = gbase + [...]uint64{uint64(len(data) - 3), ^uint64(0), r.Uint64() | 1<<40}[r.IntN(3)]
+		}
+		same("gather", off == 32, avxGather(&got, (*[32]uint64)(at[:32]), unsafe.Pointer(&data[0]), gbase, uint64(len(data)-3)))
+		if off == 32 {
+			for i := range want {
+				want[i] = le.Uint32(data[at[i]-gbase:])
+			}
+			same("gather", want, got)
+		}
+		size := uint64(1) << r.IntN(5)
+		n := 4 << r.IntN(5)
+		seen, rising := map[uint64]bool{}, true
+		spread := uint64(1) << r.IntN(10)
+		at[0] = gbase >> 2 &^ 15
+		for i := range n {
+			if i > 0 {
+				at[i] = at[i-1] + r.Uint64N(spread)&^(size-1)
+			}
+			if r.IntN(200) == 0 {
+				at[i] -= r.Uint64N(300)
+			}
+			rising = rising && at[i]>>7 == (at[i]+size-1)>>7 && (i == 0 || at[i] >= at[i-1])
+			seen[at[i]>>7] = true
+		}
+		lines := -1
+		if rising {
+			lines = len(seen)
+		}
+		same("lines", lines, avxLines(&at, n, size))
+		step := uint32(r.IntN(100))
 		for i := range want {
 			want[i] = le.Uint32(data[uint32(i)*step:])
 		}
@@ -116,13 +162,13 @@ func TestAVXMemory(t *testing.T) {
 		same("mad64", want, got)
 		same("mad64 high", wantHigh, high)
 
-		n := r.IntN(64)
+		shift := r.IntN(33)
 		for i := range a {
-			s := (uint64(a[i])|uint64(b[i])<<32)<<n + (uint64(c[i]) | uint64(e[i])<<32)
+			s := (uint64(a[i])|uint64(b[i])<<32)<<shift + (uint64(c[i]) | uint64(e[i])<<32)
 			want[i], wantHigh[i] = uint32(s), uint32(s>>32)
 		}
 		got, high = b, a // exchanged
-		avxShlAdd64(&high, &got, &high, &got, &c, &e, uint64(n))
+		avxShlAdd64(&high, &got, &high, &got, &c, &e, uint64(shift))
 		same("shladd64", want, high)
 		same("shladd64 high", wantHigh, got)
 

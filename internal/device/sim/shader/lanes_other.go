@@ -21,13 +21,15 @@ func avxNarrowF16(d, even, odd *vreg)                            {}
 func avxLook(d, v, next *lanes, shift, mask uint32, tab *lookup) {}
 func avxF64Tile(d *[256]float64, a, b *[64]float64)              {}
 
-func avxAffine(v *lanes, first, step uint32) bool                            { return false }
-func avxMoved(v, rel *lanes, base uint32) bool                               { return false }
-func avxLargest(v *lanes) uint32                                             { return 0 }
-func avxGather(d, v *lanes, p unsafe.Pointer)                                {}
-func avxStrided(d *lanes, p unsafe.Pointer, step uint32)                     {}
-func avxAddress64(a *[32]uint64, low, high *lanes, base, step uint64) uint32 { return 0 }
-func avxAddress32(a *[32]uint64, low *lanes, base, step uint64) uint32       { return 0 }
-func avxMad64(dl, dh, a, b, cl, ch *lanes) uint32                            { return 0 }
-func avxShlAdd64(dl, dh, al, ah, cl, ch *lanes, n uint64)                    {}
-func avxPerm(d, a, b, c *lanes) bool                                         { return false }
+func avxMoved(v, rel *lanes, base uint32) bool                                     { return false }
+func avxLargest(v *lanes) uint32                                                   { return 0 }
+func avxLDS(d *vreg, v *lanes, p unsafe.Pointer, words int)                        {}
+func avxLDSPut(v, d *lanes, p unsafe.Pointer)                                      {}
+func avxGather(d *lanes, a *[32]uint64, p unsafe.Pointer, base, limit uint64) bool { return false }
+func avxLines(a *[64]uint64, n int, bytes uint64) int                              { return 0 }
+func avxStrided(d *lanes, p unsafe.Pointer, step uint32)                           {}
+func avxAddress64(a *[32]uint64, low, high *lanes, base, step uint64) uint32       { return 0 }
+func avxAddress32(a *[32]uint64, low *lanes, base, step uint64) uint32             { return 0 }
+func avxMad64(dl, dh, a, b, cl, ch *lanes) uint32                                  { return 0 }
+func avxShlAdd64(dl, dh, al, ah, cl, ch *lanes, n uint64)                          {}
+func avxPerm(d, a, b, c *lanes) bool                                               { return false }

@@ -137,6 +137,9 @@ func (c *compiler) ds() {
 			m.cmp = data1
 		}
 		c.u.run = runDSAtomic
+		if rest == "add_u32" {
+			c.u.run = runDSAdd
+		}
 	}
 	c.ext()
 }

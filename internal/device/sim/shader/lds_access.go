@@ -12,8 +12,8 @@ type shape uint8
 
 const (
 	scattered shape = iota
-	inRange         // scattered, but no lane leaves LDS
-	inSteps         // each lane's is step above that of the lane before; no lane leaves LDS
+	inRange         // no lane leaves LDS; the assembly looks further
+	inSteps         // each lane's is step above that of the lane before, and no lane leaves LDS
 )
 
 // ldsShape looks at addresses of accesses that end at most last bytes above them.
@@ -22,13 +22,6 @@ func (w *wave) ldsShape(addr *vreg, last uint64) (s shape, step uint32) {
 		return scattered, 0
 	}
 	size := uint64(len(w.g.lds))
-	step = addr[1] - addr[0]
-	if step <= 1<<12 && affine(addr, step, w.n) {
-		if uint64(addr[0])+uint64(step)*uint64(w.n-1)+last <= size {
-			return inSteps, step
-		}
-		return scattered, 0
-	}
 	if hasAVX {
 		top := avxLargest(lo(addr))
 		if w.n == 64 {
@@ -37,15 +30,17 @@ func (w *wave) ldsShape(addr *vreg, last uint64) (s shape, step uint32) {
 		if uint64(top)+last <= size {
 			return inRange, 0
 		}
+		return scattered, 0
+	}
+	step = addr[1] - addr[0]
+	if step <= 1<<12 && affine(addr, step, w.n) && uint64(addr[0])+uint64(step)*uint64(w.n-1)+last <= size {
+		return inSteps, step
 	}
 	return scattered, 0
 }
 
 // affine tells whether each lane's value is step above that of the lane before.
 func affine(v *vreg, step uint32, n int) bool {
-	if hasAVX {
-		return avxAffine(lo(v), v[0], step) && (n == 32 || avxAffine(hi(v), v[0]+32*step, step))
-	}
 	at := v[0]
 	var diff uint32
 	for l := 0; l < n && l < 64; l++ {
@@ -64,13 +59,10 @@ func (w *wave) ldsWords(dst uint16, words int, addr *vreg, off uint32, s shape, 
 			w.stepped(&w.v[dst+uint16(k)], unsafe.Add(p, 4*k), step)
 		}
 	case inRange:
-		p := unsafe.Pointer(&w.g.lds[off])
-		for k := range words {
-			d := &w.v[dst+uint16(k)]
-			avxGather(lo(d), lo(addr), unsafe.Add(p, 4*k))
-			if w.n == 64 {
-				avxGather(hi(d), hi(addr), unsafe.Add(p, 4*k))
-			}
+		p, d := unsafe.Pointer(&w.g.lds[off]), w.v[dst:dst+uint16(words)]
+		avxLDS(&d[0], lo(addr), p, words)
+		if w.n == 64 {
+			avxLDS((*vreg)(unsafe.Pointer(hi(&d[0]))), hi(addr), p, words)
 		}
 	default:
 		for k := range words {
@@ -176,11 +168,11 @@ func runDSStore32(w *wave, u *uop) {
 	w.refLDSLanes(m, 4)
 	v, d := &w.v[m.addr], &w.v[m.data]
 	off, lds := uint64(m.off), w.g.lds
-	if s, step := w.ldsShape(v, off+4); s == inSteps && step == 4 {
-		p := unsafe.Pointer(&lds[uint64(v[0])+off])
-		*(*lanes)(p) = *lo(d)
+	if s, _ := w.ldsShape(v, off+4); s == inRange {
+		p := unsafe.Pointer(&lds[off])
+		avxLDSPut(lo(v), lo(d), p)
 		if w.n == 64 {
-			*(*lanes)(unsafe.Add(p, 128)) = *hi(d)
+			avxLDSPut(hi(v), hi(d), p)
 		}
 		return
 	}
@@ -210,6 +202,25 @@ func runDSStore(w *wave, u *uop) {
 		}
 		if b := bytesAt(lds, uint64(v[l])+uint64(m.second), m.bytes); b != nil {
 			w.storeLane(m, b, m.cmp, l)
+		}
+	}
+}
+
+// runDSAdd is runDSAtomic for the operation that histograms are made with.
+func runDSAdd(w *wave, u *uop) {
+	m := u.x.mem
+	w.refLDSLanes(m, 4)
+	addr, data, dst := &w.v[m.addr], &w.v[m.data], &w.v[m.dst]
+	off, lds := uint64(m.off), w.g.lds
+	for x := w.exec; x != 0; x &= x - 1 {
+		l := bits.TrailingZeros64(x) & 63
+		old := uint32(0)
+		if a := uint64(addr[l]) + off; a+4 <= uint64(len(lds)) {
+			old = le.Uint32(lds[a:])
+			le.PutUint32(lds[a:], old+data[l])
+		}
+		if m.rtn {
+			dst[l] = old
 		}
 	}
 }

@@ -181,36 +181,26 @@ func (w *wave) bankPasses(first int, part uint64, words int, low *uint64) int {
 	if !clash {
 		return 1
 	}
-	var seen [32][4]uint32 // dwords of a bank, plus one
-	var count [32]uint8
-	var more map[uint32]bool
-	worst := 1
+	// Distinct dwords, and which of them each bank has. A group of lanes moves at most 64.
+	var dwords [64]uint32
+	var of [32]uint64
+	n, worst := 0, 1
 	for ; part != 0; part &= part - 1 {
-		a := w.addr[first+bits.TrailingZeros64(part)]
+		a := w.addr[(first+bits.TrailingZeros64(part))&63]
 		*low = min(*low, a)
+	next:
 		for k := range words {
 			d := uint32(a>>2) + uint32(k)
-			b := d & 31
-			n := int(count[b])
-			dup := false
-			for i := range min(n, 4) {
-				dup = dup || seen[b][i] == d+1
-			}
-			if n >= 4 && !dup {
-				if more == nil {
-					more = map[uint32]bool{}
+			mine := &of[d&31]
+			for x := *mine; x != 0; x &= x - 1 {
+				if dwords[bits.TrailingZeros64(x)&63] == d {
+					continue next
 				}
-				dup = more[d]
-				more[d] = true
 			}
-			if dup {
-				continue
-			}
-			if n < 4 {
-				seen[b][n] = d + 1
-			}
-			count[b]++
-			worst = max(worst, n+1)
+			dwords[n&63] = d
+			*mine |= 1 << n
+			n++
+			worst = max(worst, bits.OnesCount64(*mine))
 		}
 	}
 	return worst

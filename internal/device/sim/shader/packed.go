@@ -152,7 +152,11 @@ func (w *wave) pairHalf(u *uop, i int, high bool, t *vreg) *vreg {
 
 func runPacked32(w *wave, u *uop) {
 	d := u.x.def
-	out := w.p[3:5]
+	out := [2]*vreg{&w.p[3], &w.p[4]}
+	direct := w.exec == w.full && !u.highReads(u.d)
+	if direct {
+		out = [2]*vreg{&w.v[u.d], &w.v[u.d+1]}
+	}
 	for h := range out {
 		var s [3]*vreg
 		buf := w.p[:3]
@@ -178,7 +182,7 @@ func runPacked32(w *wave, u *uop) {
 			}
 			s[i] = v
 		}
-		t := &out[h]
+		t := out[h]
 		w.compute(u, d, t, s)
 		if d.flush && w.m.out32 {
 			for l := range t {
@@ -191,8 +195,21 @@ func runPacked32(w *wave, u *uop) {
 			}
 		}
 	}
-	w.put(&w.v[u.d], &out[0], w.exec)
-	w.put(&w.v[u.d+1], &out[1], w.exec)
+	if direct {
+		return
+	}
+	w.put(&w.v[u.d], out[0], w.exec)
+	w.put(&w.v[u.d+1], out[1], w.exec)
+}
+
+// highReads tells whether the high result of a pair depends on the register.
+func (u *uop) highReads(reg uint16) bool {
+	for i := range int(u.n) {
+		if o := u.src(i); o.kind == fromV && o.reg+uint16(b2u(u.x.src[i].opSelHi)) == reg {
+			return true
+		}
+	}
+	return false
 }
 
 // runPackedMov takes the low result from source 0, the high one from source 1.

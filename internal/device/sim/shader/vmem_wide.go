@@ -30,6 +30,10 @@ func runLoadWide(w *wave, u *uop) {
 			return
 		}
 	}
+	if w.gatherWide(m) {
+		w.refRuns(m, size, mask, runs)
+		return
+	}
 	for x := mask; x != 0; x &= x - 1 {
 		l := bits.TrailingZeros64(x) & 63
 		b := w.mem.find(w.addr[l], size, false)
@@ -47,6 +51,18 @@ func runLoadWide(w *wave, u *uop) {
 		}
 	}
 	w.refRuns(m, size, mask, runs)
+}
+
+func (w *wave) gatherWide(m *memOp) bool {
+	if w.exec != w.full {
+		return false
+	}
+	for k := range m.words {
+		if !w.gatherDword(&w.v[m.dst+uint16(k)], m.bytes, k) {
+			return false
+		}
+	}
+	return true
 }
 
 func runStoreWide(w *wave, u *uop) {
