@@ -93,3 +93,42 @@ func TestFlushRandom(t *testing.T) {
 		checkFlush(t, f.String(), f, buf, noiseCode{}, 97, 1<<12)
 	}
 }
+
+// A long GFX9 wave's records have their places also where one is issued without a type yet when a part is given.
+func TestLongWave9(t *testing.T) {
+	code := mapCode{}
+	end := code.put(0x1000, valu4, Insn{Size: 4, Category: CategoryJump, Offset: -8})
+	code.put(end, Insn{Size: 4, Category: CategoryMessage, Step: StepEnd})
+	var s bitStream
+	cycles := func(n uint64) { s.put(n/4<<4, 0, 16) }
+	issue := func(state uint64) { s.put(13|state<<8, 0, 32) }
+	inst := func(typ uint64) { s.put(10|typ<<11, 0, 16) }
+	s.put(5|1<<7|regPGMLo<<9|0x10<<16, 0, 48)
+	s.put(5|1<<7|regPGMHi<<9, 0, 48)
+	s.put(3|64<<22, 0, 32)
+	cycles(100)
+	const turns = 2 * maxRecords
+	issue(2)
+	for range turns { // an instruction is issued before the one before has its type
+		cycles(8)
+		issue(2)
+		inst(5) // VALU
+		cycles(8)
+		issue(2)
+		inst(12) // branch
+	}
+	inst(5)
+	cycles(8)
+	s.put(6, 0, 16)
+	n, lost := 0, 0
+	Walk(gpu.GFX9, WalkOptions{}, s.bytes, code, func(p *WaveInsts) {
+		for i := range p.Insts {
+			if n++; p.Insts[i].PC == 0 {
+				lost++
+			}
+		}
+	})
+	if lost > 0 || n != 2*turns+1 {
+		t.Errorf("%d of %d records have no address, want %d records", lost, n, 2*turns+1)
+	}
+}

@@ -304,6 +304,10 @@ func (k *walk) grow(t *tracedWave) {
 
 // part gives a long wave's records but the newest, also where addresses or types that they wait for did not come.
 func (k *walk) part(t *tracedWave) {
+	if n := len(t.insts); (t.gfx9.on || t.waiting) && t.final(t.gfx9.on, -1) > n/2 { // the few behind have time yet
+		k.flush(t, t.gfx9.on, -1)
+		return
+	}
 	if t.waiting {
 		t.waiting, t.from = false, 0
 		k.settle(t)
