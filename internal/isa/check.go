@@ -2,17 +2,6 @@ package isa
 
 import "strings"
 
-// Modifiers that an operation takes, in Op.mods.
-const (
-	modAbs   = 0 // three bits each
-	modNeg   = 3
-	modNegHi = 6
-	modClamp = 1 << 9
-	modOmod  = 1 << 10
-	modOpSel = 1 << 11
-	modLds   = 1 << 12
-)
-
 // check refuses source codes, tuples and lane controls that mean nothing.
 func (in *Inst) check() error {
 	if !in.operandsExist(in.Op, false) || in.OpY != nil && !in.operandsExist(in.OpY, true) || in.Form == DPP16 && !in.dppExists() {
@@ -36,10 +25,8 @@ func DecodeStrict(arch Arch, code []byte) (Inst, error) {
 			ok = ok && in.shortModifiersExist()
 		}
 		ok = ok && (in.Arch != RDNA4 || !in.anyHi() || in.movesHalf())
-	case VOP3, VOP3SD:
+	case VOP3, VOP3SD, VOP3P, VINTERP:
 		ok = ok && in.modifiersExist()
-	case VOP3P:
-		ok = ok && (in.HasField(FieldCbsz) || in.modifiersExist())
 	}
 	if !ok {
 		return in, fail(&in, code, ErrOperand)
@@ -200,7 +187,7 @@ func (in *Inst) zeroFields() bool {
 			}
 			return in.Flag(FieldLds) == (op.count != 0 || op.Name == "buffer_store_lds_dword") && !in.Flag(FieldTfe)
 		}
-		return !(in.Flag(FieldTfe) && (op.Has(FlagAtomic) || op.Has(FlagLDS))) && !(in.Flag(FieldLds) && op.mods&modLds == 0)
+		return !(in.Flag(FieldTfe) && (op.Has(FlagAtomic) || op.Has(FlagLDS))) && !(in.Flag(FieldLds) && op.shown&modLds == 0)
 	case MTBUF:
 		return !in.Flag(FieldTfe)
 	case MIMG:
@@ -316,19 +303,4 @@ func (in *Inst) imageBits() bool {
 	}
 	three := o.extra == 0 && !o.lod && !o.grads && !strings.HasPrefix(name, "image_msaa")
 	return !three || in.Field(FieldVaddr3) == 0
-}
-
-// modifiersExist tells whether the operation takes the modifiers that are set.
-func (in *Inst) modifiersExist() bool {
-	m := uint32(in.Op.mods)
-	if strings.HasPrefix(in.Op.Name, "v_bitop3") {
-		return !in.Flag(FieldClamp) // the other bits hold the truth table
-	}
-	if in.Field(FieldAbs)&^(m>>modAbs&7) != 0 || in.Field(FieldNeg)&^(m>>modNeg&7) != 0 || in.Field(FieldNegHi)&^(m>>modNegHi&7) != 0 {
-		return false
-	}
-	if in.Flag(FieldClamp) && m&modClamp == 0 || in.Field(FieldOmod) != 0 && m&modOmod == 0 {
-		return false
-	}
-	return in.Op.Format != VOP3P || in.Field(FieldOpSel) == 0 || m&modOpSel != 0
 }

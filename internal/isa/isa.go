@@ -263,18 +263,20 @@ const (
 
 // Op is a row of the static instruction tables.
 type Op struct {
-	Name   string // LLVM's spelling of the base form: "v_add_f32_e32"
-	Flags  Flags
-	Code   uint16 // opcode within the format
-	first  uint16 // first operand in operandPool
-	count  uint8
-	set    uint8 // in layoutSets
-	Format Format
-	Class  Class
-	Reads  Regs // implicit
-	Writes Regs // implicit
-	mods   uint16
-	trace  traceRow
+	Name    string // LLVM's spelling of the base form: "v_add_f32_e32"
+	Flags   Flags
+	Code    uint16 // opcode within the format
+	first   uint16 // first operand in operandPool
+	count   uint8
+	set     uint8 // in layoutSets
+	Format  Format
+	Class   Class
+	Reads   Regs   // implicit
+	Writes  Regs   // implicit
+	shown   uint32 // modifier bits that LLVM prints, see mods.go
+	ignored uint32 // those that it takes without a word
+	older   uint32 // those that LLVM 19 took and 22 refuses
+	trace   traceRow
 }
 
 // Operands are the operands in table order. The slice must not be written.

@@ -67,7 +67,7 @@ func (in *Inst) appendOpRegs(dst []RegRange, op *Op, y bool, wave int) []RegRang
 	writes := op.Writes
 	if op.Format == VOPC && in.Form == SDWA && in.Flag(FieldSD) {
 		writes &^= RegVCC
-		dst = append(dst, RegRange{File: FileScalar, Write: true, First: uint16(in.Field(FieldSdst)), N: 2})
+		dst = append(dst, RegRange{File: FileScalar, Write: true, First: in.sdwaDst(), N: 2})
 	}
 	return in.appendImplicit(dst, writes, true, wave)
 }

@@ -215,12 +215,11 @@ func (p *printer) literal(v uint32, bits int, t Type, count int) {
 	case bits == 64:
 		small = v <= 64
 	case bits == 16 && t == TypeBF16:
-		small = small || inlineFloat(uint64(v)<<16, 1)
+		n := int16(v)
+		small = n >= -16 && n <= 64 || inlineFloat(uint64(v)<<16&0xffffffff, 1)
 	case bits == 16 && (t == TypeFP8 || t == TypeBF8) && p.family == familyCDNA:
 		small = small || inlineFloat(uint64(v), 1)
-	case bits == 16 && t == TypeF16 && p.in.Op.Format == SOPC:
-		small, text = false, v&0xffff // never marked
-	case bits == 16 && (t == TypeF16 || t == TypeFP8 || t == TypeBF8): // judged by the low half
+	case bits == 16 && p.in.Op.Format != SOPC && (t == TypeF16 || t == TypeFP8 || t == TypeBF8): // judged by the low half
 		n := int16(v)
 		small = n >= -16 && n <= 64 || inlineFloat(uint64(v&0xffff), 0)
 		if !small {
@@ -245,6 +244,17 @@ func (p *printer) literal(v uint32, bits int, t Type, count int) {
 	p.str("lit(")
 	p.hex(uint64(text))
 	p.byte(')')
+}
+
+// plainHex prints a literal whose integers alone LLVM marks.
+func (p *printer) plainHex(v uint32) {
+	if n := int32(v); n >= -16 && n <= 64 {
+		p.str("lit(")
+		p.hex(uint64(v))
+		p.byte(')')
+		return
+	}
+	p.hex(uint64(v))
 }
 
 // bitsOf is an operand's size for this wave size.
@@ -276,23 +286,32 @@ func (p *printer) arg(a *Arg) {
 	case ArgScalar:
 		p.sreg(a.Reg, n)
 	case ArgConst:
-		if a.Reg >= 240 && (a.Field == FieldSrc2 && p.family != familyCDNA && strings.HasPrefix(p.in.Op.Name, "v_align") ||
-			p.in.Op.Format == SOPC && a.Type == TypeF16) {
-			p.hex(floatConst[a.Reg-240][0]) // LLVM takes the operand for a 16-bit integer
+		if a.Field == FieldSrc1 && p.in.Form >= DPP16 && strings.HasPrefix(p.in.Op.Name, "v_fmac_") {
+			p.hex(uint64(a.Reg)) // LLVM prints the code, as if it were the number
 			return
 		}
-		if p.in.Op.Class == Matrix && p.family == familyRDNA3 {
+		if a.Reg >= 240 && p.int16(a) {
+			p.hex(floatConst[a.Reg-240][0])
+			return
+		}
+		if p.in.Op.Class == Matrix && p.family == familyRDNA3 && p.wave == 32 {
 			bits = 64 // LLVM prints them as if C had 64-bit elements
 		} else {
 			bits /= packed(a)
 		}
 		p.constant(a.Reg, bits)
 	case ArgLiteral:
-		switch {
-		case p.in.Op.Has(FlagMix):
+		switch op := p.in.Op; {
+		case op.Has(FlagMix):
 			p.literal(p.in.Lit, 16, TypeF16, 1)
 			return
-		case a.Field == FieldSrc2 && p.in.Op.Class == Matrix && a.Type == TypeF16:
+		case op.Class == Matrix && p.family == familyRDNA3:
+			p.hex(uint64(p.in.Lit))
+			return
+		case op.Name == "v_pk_fmac_f16":
+			p.plainHex(p.in.Lit)
+			return
+		case op.Class == Matrix && a.Field == FieldSrc2 && a.Type == TypeF16:
 			p.literal(p.in.Lit, 16, TypeF16, 1)
 			return
 		case a.Field == FieldSrc1 && p.family != familyCDNA && strings.HasPrefix(p.in.Op.Name, "v_cmp") && strings.Contains(p.in.Op.Name, "_class_f16"):
@@ -305,6 +324,17 @@ func (p *printer) arg(a *Arg) {
 	}
 }
 
+// int16 tells whether LLVM takes an operand for a 16-bit integer: of a float constant it then prints the bits.
+func (p *printer) int16(a *Arg) bool {
+	switch p.in.Op.Format {
+	case SOPC:
+		return a.Type == TypeF16
+	case SOP1, SOP2:
+		return false
+	}
+	return a.Bits == 16 && !a.Type.Float() || a.Field == FieldSrc2 && p.family != familyCDNA && strings.HasPrefix(p.in.Op.Name, "v_align")
+}
+
 func packed(a *Arg) int { return max(int(a.Count), 1) }
 
 // halves tells whether LLVM names the half of a 16-bit VGPR operand: on gfx11, and on gfx12 where it matters.
@@ -313,8 +343,33 @@ func (p *printer) halves(a *Arg) bool {
 		return false
 	}
 	switch p.in.Op.Format {
-	case VOP1, VOP2, VOPC, VOP3, VINTERP:
+	case VOP1, VOP2, VOPC, VINTERP:
 		return true
+	case VOP3:
+		return !p.in.strayHalf()
 	}
 	return false
+}
+
+// strayHalf tells whether a VOP3 instruction of gfx11 has an op_sel bit for an operand that it has not. LLVM then falls
+// back on the form without halves and prints none of the bits.
+func (in *Inst) strayHalf() bool {
+	if in.Arch == RDNA4 || in.Arch.CDNA() || in.Op.Format != VOP3 {
+		return false
+	}
+	bits := in.mod(FieldOpSel, modOpSel)
+	if bits == 0 {
+		return false
+	}
+	for i := range int(in.Op.count) {
+		o := &operandPool[int(in.Op.first)+i]
+		if f := o.Field; o.Type == TypeMask {
+			continue
+		} else if f != FieldVdst {
+			bits &^= 1 << sourceOf(f)
+		} else if !in.Op.Has(FlagSDST) {
+			bits &^= 8
+		}
+	}
+	return bits != 0
 }

@@ -128,7 +128,7 @@ func (in *Inst) imageSizes(o imageOp, nsa bool) (data, addr int) {
 	case o.gather || o.cmpswap:
 		smallest = 2
 	}
-	if addr > most || nsa && addr < 2 && in.Arch != RDNA4 || o.atomic && (data < smallest || data > smallest*2+1) ||
+	if o.gather && o.sampler && in.Flag(FieldTfe) && in.Flag(FieldD16) || addr > most || nsa && addr < 2 && in.Arch != RDNA4 || o.atomic && (data < smallest || data > smallest*2+1) ||
 		int(in.Field(FieldVdata))+data > 256 && data != smallest || last > 256 && addr != least {
 		return smallest, least
 	}

@@ -90,7 +90,12 @@ func (p *printer) ds() {
 			p.num(" offset:", uint64(v))
 		}
 	}
-	p.opt(FieldGds, " gds")
+	switch {
+	case p.family != familyCDNA:
+		p.opt(FieldGds, " gds")
+	case strings.HasPrefix(name, "ds_gws"): // CDNA has no other GDS
+		p.str(" gds")
+	}
 }
 
 // swizzle prints ds_swizzle's pattern.
@@ -204,7 +209,9 @@ func (p *printer) buffer() {
 	in := &p.in
 	p.name()
 	if in.Op.count == 0 {
-		p.cache()
+		if p.family == familyCDNA {
+			p.cache()
+		}
 		return
 	}
 	for i := range in.NumArgs() {

@@ -1,5 +1,7 @@
 package isa
 
+import "strings"
+
 // scalar prints SOP1, SOP2, SOPC, SOPK and SOPP.
 func (p *printer) scalar() {
 	in := &p.in
@@ -61,7 +63,7 @@ func (p *printer) sopk(name string) {
 		p.next()
 		p.hwreg(imm)
 		p.next()
-		p.setregValue(in.Lit)
+		p.plainLiteral(in.Lit)
 	case "s_call_b64", "s_cbranch_i_fork", "s_subvector_loop_begin", "s_subvector_loop_end":
 		p.next()
 		p.dec(int64(imm))
@@ -74,8 +76,8 @@ func (p *printer) sopk(name string) {
 	}
 }
 
-// setregValue prints the literal of s_setreg_imm32_b32, which LLVM does not mark.
-func (p *printer) setregValue(v uint32) {
+// plainLiteral prints a literal that LLVM does not mark: that of s_setreg_imm32_b32, and as a source of what has one anyway.
+func (p *printer) plainLiteral(v uint32) {
 	for i := range floatConst {
 		if uint64(v) == floatConst[i][1] {
 			p.str(floatText[i])
@@ -89,27 +91,29 @@ func (p *printer) setregValue(v uint32) {
 	p.hex(uint64(v))
 }
 
-// version prints the operand of s_version.
+var versionNames = [...]string{0: "UC_VERSION_GFX7", 1: "UC_VERSION_GFX8", 2: "UC_VERSION_GFX9", 3: "UC_VERSION_GFX9_4", 4: "UC_VERSION_GFX10", 6: "UC_VERSION_GFX11", 9: "UC_VERSION_GFX12"}
+
+var versionFlags = [...]string{"UC_VERSION_W64_BIT", "UC_VERSION_W32_BIT", "UC_VERSION_MDP_BIT"}
+
+// version prints the operand of s_version: a generation and three flags, where the other bits are 0.
 func (p *printer) version(imm uint32) {
-	for _, v := range [...]struct {
-		code uint32
-		name string
-	}{{0, "UC_VERSION_GFX7"}, {1, "UC_VERSION_GFX8"}, {2, "UC_VERSION_GFX9"}, {3, "UC_VERSION_GFX9_4"}, {4, "UC_VERSION_GFX10"}, {6, "UC_VERSION_GFX11"}, {9, "UC_VERSION_GFX12"}} {
-		if imm&0xff == v.code && imm&0x1f00 == 0 {
-			p.str(v.name)
-			for _, f := range [...]struct {
-				bit  uint32
-				name string
-			}{{1 << 13, "UC_VERSION_W64_BIT"}, {1 << 14, "UC_VERSION_W32_BIT"}, {1 << 15, "UC_VERSION_MDP_BIT"}} {
-				if imm&f.bit != 0 {
-					p.str(" | ")
-					p.str(f.name)
-				}
-			}
-			return
+	if imm&0x1f00 != 0 {
+		p.hex(uint64(imm))
+		return
+	}
+	sep := "|"
+	if v := imm & 0xff; v < uint32(len(versionNames)) && versionNames[v] != "" {
+		p.str(versionNames[v])
+		sep = " | "
+	} else {
+		p.dec(int64(v))
+	}
+	for i, name := range versionFlags {
+		if imm>>(13+i)&1 != 0 {
+			p.str(sep)
+			p.str(name)
 		}
 	}
-	p.hex(uint64(imm))
 }
 
 // hwreg prints a hardware register with its bit range.
@@ -325,8 +329,19 @@ func (p *printer) depctr(imm uint32) {
 	}
 }
 
-// smem prints scalar memory instructions.
+// smem prints scalar memory instructions: LLVM shows no cache bits where they mean nothing.
 func (p *printer) smem() {
+	p.smemOperands()
+	n := p.in.Op.Name
+	switch {
+	case p.in.Op.count == 0, strings.HasPrefix(n, "s_atc"), strings.Contains(n, "prefetch"):
+	case p.family == familyCDNA && (strings.HasPrefix(n, "s_mem") || strings.HasPrefix(n, "s_dcache")):
+	default:
+		p.cache()
+	}
+}
+
+func (p *printer) smemOperands() {
 	in := &p.in
 	p.name()
 	name := in.Op.Name
@@ -359,7 +374,6 @@ func (p *printer) smem() {
 		p.arg(&a)
 	}
 	if !hasOffset {
-		p.cache()
 		return
 	}
 	v := in.Offset()
@@ -393,7 +407,6 @@ func (p *printer) smem() {
 		p.str(" offset:")
 		p.signedHex(int64(v))
 	}
-	p.cache()
 }
 
 // atc prints the operand of the probes: a number in the data register's place.

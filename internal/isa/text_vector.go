@@ -99,6 +99,13 @@ func (p *printer) scaled() {
 	p.matrixModifiers()
 }
 
+// sdwaDst is the first register that an SDWA compare with a destination of its own writes.
+func (in *Inst) sdwaDst() uint16 {
+	a := Arg{Reg: uint16(in.Field(FieldSdst)), Bits: 64}
+	in.align(&a)
+	return a.Reg
+}
+
 // compareDst prints the implicit or SDWA destination of VOPC.
 func (p *printer) compareDst() {
 	in := &p.in
@@ -107,48 +114,52 @@ func (p *printer) compareDst() {
 	}
 	p.next()
 	if in.Form == SDWA && in.Flag(FieldSD) {
-		p.sreg(uint16(in.Field(FieldSdst)), 2)
+		p.sreg(in.sdwaDst(), 2)
 		return
 	}
 	p.vcc()
 }
 
-// modifiable tells whether LLVM prints an operand's neg and abs bits: those of float operands, by the operation's type.
+// modifiable tells whether LLVM prints an operand's neg and abs bits in a short form: those of float operands, by the
+// operation's type.
 func (p *printer) modifiable(a *Arg) bool {
 	op := p.in.Op
 	switch {
-	case op.Has(FlagMix), strings.HasPrefix(op.Name, "v_cndmask"):
+	case strings.HasPrefix(op.Name, "v_cndmask"):
 		return true
 	case strings.HasPrefix(op.Name, "v_ldexp"):
 		return a.Field == FieldSrc0
 	case strings.HasPrefix(op.Name, "v_pk_fmac"):
-		return op.Format == VOP3 || p.in.Form == DPP16
-	case op.Format == VOP1, op.Format == VOP2, op.Format == VOPC:
-		return a.Type.Float() || p.family == familyCDNA && !strings.HasPrefix(op.Name, "v_dot")
+		return p.in.Form == DPP16
 	}
-	return a.Type >= TypeF16 && a.Type <= TypeF64
+	return a.Type.Float() || p.family == familyCDNA && !strings.HasPrefix(op.Name, "v_dot")
 }
 
 // source prints an operand with its modifiers.
 func (p *printer) source(a *Arg) {
 	neg, abs := a.Neg, a.Abs
-	if p.in.Op.Format == VOP3P || p.in.Op.Format == VOP3PX {
-		neg, abs = false, false
-		if p.in.Op.Has(FlagMix) {
-			neg, abs = a.Neg, a.Abs
+	switch op := p.in.Op; op.Format {
+	case VOP1, VOP2, VOPC:
+		if !p.modifiable(a) {
+			neg, abs = false, false
 		}
-	}
-	if !p.modifiable(a) {
-		neg, abs = false, false
+	case VOP3P, VOP3PX:
+		if !op.Has(FlagMix) {
+			neg, abs = false, false
+		}
+	default:
+		if src := sourceOf(a.Field); src < 0 || strings.HasPrefix(op.Name, "v_bitop3") {
+			neg, abs = false, false
+		} else {
+			neg = neg && op.shown>>modNeg>>src&1 != 0
+			abs = abs && op.shown>>modAbs>>src&1 != 0
+		}
 	}
 	if a.Sext {
 		p.str("sext(")
 	}
-	imm := (a.Kind == ArgLiteral || a.Kind == ArgConst) && !abs
-	switch {
-	case neg && imm:
-		p.str("neg(")
-	case neg:
+	at := len(p.b)
+	if neg {
 		p.byte('-')
 	}
 	if abs {
@@ -158,7 +169,12 @@ func (p *printer) source(a *Arg) {
 	if abs {
 		p.byte('|')
 	}
-	if neg && imm || a.Sext {
+	if neg && !abs && (p.b[at+1] == '-' || p.b[at+1] >= '0' && p.b[at+1] <= '9') { // a number
+		p.b = append(p.b[:at], "neg("...)
+		p.arg(a)
+		p.byte(')')
+	}
+	if a.Sext {
 		p.byte(')')
 	}
 }
@@ -243,16 +259,16 @@ func (p *printer) vectorModifiers() {
 			p.num2(" byte_sel:", in.Field(FieldOpSel)>>2)
 			break
 		}
-		if op.Name == "v_cvt_pk_bf16_f32" || op.Name == "v_cvt_pk_f16_f32" {
-			break
-		}
 		if strings.HasPrefix(op.Name, "v_cvt_scalef32_") && strings.Contains(op.Name, "pk_fp4_") && n == 2 {
 			n = 3
 		}
 		if strings.HasPrefix(op.Name, "v_cvt_sr_") && !strings.HasSuffix(op.Name, "16_f32") {
 			n = 3 // LLVM counts an absent third source
 		}
-		if v := in.Field(FieldOpSel); v != 0 {
+		if op.Name == "v_cndmask_b16" {
+			break // the halves say it
+		}
+		if v := in.mod(FieldOpSel, modOpSel); v != 0 && !in.strayHalf() {
 			if strings.HasPrefix(op.Name, "v_cmp") && (op.Writes&RegEXEC != 0 || p.family != familyRDNA3 || in.Form >= DPP16) {
 				p.bitList(" op_sel:[", v, n) // no half to write
 				break
@@ -268,27 +284,21 @@ func (p *printer) vectorModifiers() {
 			}
 			return
 		}
-		dot := strings.HasPrefix(op.Name, "v_dot4") || strings.HasPrefix(op.Name, "v_dot8") // no halves to select
+		opSel := in.mod(FieldOpSel, modOpSel)
 		if op.Has(FlagSWMMAC) {
-			p.num2(" index_key:", in.Field(FieldOpSel)&3)
-			dot = true
+			p.num2(" index_key:", opSel)
+		} else if opSel != 0 {
+			p.bitList(" op_sel:[", opSel, n)
 		}
-		if v := in.Field(FieldOpSel) & (1<<n - 1); v != 0 && !dot {
-			p.bitList(" op_sel:[", v, n)
-		}
-		hi := in.OpSelHi() & (1<<n - 1)
-		defaultHi := uint32(1<<n - 1)
-		if op.Has(FlagMix) {
-			defaultHi = 0
-		}
-		if hi != defaultHi && !dot {
+		hi := in.OpSelHi() // rests at 1, but for the mixed operations
+		if op.Has(FlagMix) && hi != 0 || (hi^7)&(op.shown>>modHi) != 0 && !op.Has(FlagMix) {
 			p.bitList(" op_sel_hi:[", hi, n)
 		}
-		if !op.Has(FlagMix) && op.Name != "v_mfma_ld_scale_b32" {
-			if v := in.Field(FieldNeg) & (1<<n - 1); v != 0 {
+		if !op.Has(FlagMix) {
+			if v := in.mod(FieldNeg, modNeg); v != 0 {
 				p.bitList(" neg_lo:[", v, n)
 			}
-			if v := in.Field(FieldNegHi) & (1<<n - 1); v != 0 {
+			if v := in.mod(FieldNegHi, modNegHi); v != 0 {
 				p.bitList(" neg_hi:[", v, n)
 			}
 		}
@@ -338,7 +348,7 @@ func (p *printer) matrixModifiers() {
 	v := in.Field(FieldBlgp)
 	switch {
 	case v == 0:
-	case strings.Contains(in.Op.Name, "_f64"):
+	case strings.HasPrefix(in.Op.Name, "v_mfma_f64") && in.Arch != CDNA2:
 		p.bitList(" neg:[", v, 3)
 	default:
 		p.num(" blgp:", uint64(v))
@@ -431,7 +441,11 @@ func (p *printer) dual() {
 				}
 				a := in.arg(op, i, y)
 				p.next()
-				p.arg(&a)
+				if a.Kind == ArgLiteral && y && strings.Contains(in.Op.Name, "mk_") && op.Has(FlagLiteral) {
+					p.plainLiteral(in.Lit)
+				} else {
+					p.arg(&a)
+				}
 				if f == FieldSrcY0 && op.Has(FlagLiteral) && strings.Contains(op.Name, "mk_") {
 					p.next()
 					p.hex(uint64(in.Lit))

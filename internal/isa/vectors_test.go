@@ -98,7 +98,7 @@ var known = []struct {
 	{regexp.MustCompile(`^v_cmpx?_class_f16_e64 `), "LLVM 19 prints the literal class mask with 32 bits, 22 with 16"},
 	{regexp.MustCompile(`^v_alignb(it|yte)_b32`), "LLVM 19 takes the shift for a 32-bit operand, 22 for a 16-bit one"},
 	{regexp.MustCompile(`^v_cvt_pk_f32_[bf][fp]8`), "LLVM 19 prints the literal with 32 bits, 22 with 16"},
-	{regexp.MustCompile(`^v_fmac_f16_e64_dpp`), "LLVM 19 prints op_sel; both print an inline constant as its code, which no assembler reads"},
+	{regexp.MustCompile(`^v_fmac_f(16|32)_e64`), "LLVM 19 prints op_sel, 22 does not; of a constant in a DPP form 22 prints the code"},
 	{regexp.MustCompile(`^v_interp_p10_f16_f32`), "LLVM 19 lets scalar sources through that do not exist there"},
 	{regexp.MustCompile(`^v_fma_mixlo_f16_e64_dpp|^v_frexp_mant_f16_dpp`), "LLVM 19 loses bit 15 of the DPP dword in some 16-bit instructions"},
 	{regexp.MustCompile(`, vcc\|`), "LLVM prints the implicit VCC inside the bars of the last source"},

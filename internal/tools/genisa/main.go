@@ -481,27 +481,30 @@ func (g *gen) op(f family, row map[string]string) string {
 		flags = []string{"0"}
 	}
 	first, count := g.operands(row, format)
-	return fmt.Sprintf("{%q, %s, %s, %d, %d, %d, %s, %s, %s, %s, %#x, %s}", name, strings.Join(flags, "|"),
-		row["opcode"], first, count, g.set(f, enc, firstForm), format, class(row, enc, format), regs(row, "reads"), regs(row, "writes"), mods(row), g.traceOf(f, row))
+	return fmt.Sprintf("{%q, %s, %s, %d, %d, %d, %s, %s, %s, %s, %#x, %#x, %#x, %s}", name, strings.Join(flags, "|"),
+		row["opcode"], first, count, g.set(f, enc, firstForm), format, class(row, enc, format), regs(row, "reads"), regs(row, "writes"), mods(row, "modifiers"), mods(row, "ignored"), mods(row, "ignored19"), g.traceOf(f, row))
 }
 
-// mods packs the modifiers column as modAbs, modNeg… of package isa say.
-func mods(row map[string]string) int {
-	m := 0
-	if row["modifiers"] == "-" {
+// mods packs a column of modifiers as mods.go of package isa lays them out.
+func mods(row map[string]string, col string) uint32 {
+	m := uint32(0)
+	if row[col] == "-" {
 		return 0
 	}
-	for _, w := range strings.Split(row["modifiers"], ",") {
+	for _, w := range strings.Split(row[col], ",") {
 		name, val, _ := strings.Cut(w, ":")
-		bits := 1
+		bits := uint64(1)
 		if val != "" {
-			bits = atoi(map[string]string{"": row[""], "modifiers": val}, "modifiers")
+			var err error
+			if bits, err = strconv.ParseUint(val, 0, 4); err != nil {
+				log.Fatalf("%s: modifier %q: %v", row[""], w, err)
+			}
 		}
-		shift, ok := map[string]int{"abs": 0, "neg": 3, "neg_hi": 6, "clamp": 9, "omod": 10, "opsel": 11, "lds": 12}[name]
+		shift, ok := map[string]int{"abs": 0, "neg": 3, "neg_hi": 6, "opsel": 9, "hi": 13, "clamp": 16, "omod": 17, "cbsz": 18, "abid": 21, "blgp": 25, "lds": 28}[name]
 		if !ok {
 			log.Fatalf("%s: modifier %q", row[""], w)
 		}
-		m |= bits << shift
+		m |= uint32(bits) << shift
 	}
 	return m
 }
