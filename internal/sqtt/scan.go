@@ -20,14 +20,11 @@ import (
 // and so does a table entry:
 //
 //	bits 0..4    length of the entry's tokens, in nibbles
-//	bits 19..21  set on a MISC, whose save and stall flags are there
 //	bits 22..30  their time
 //	bit  31      the last token is an event, and only NOPs stand before it
 const (
-	scanTime   = 22
-	scanAdd    = 1<<31 - 1<<scanTime | 1<<5 - 1
-	scanStalls = 7 << 19
-	scanEvent  = 31
+	scanTime  = 22
+	scanEvent = 31
 )
 
 const (
@@ -58,8 +55,7 @@ func newScanTable(f gpu.Family, isEvent func(Kind) bool) *scanTable {
 			}
 			l := &keys[rest&0xff]
 			event := isEvent(l.kind)
-			if have < 8 || uint32(l.lo+l.w) > have || // the time is beyond the key
-				!nops && event || pos > 0 && l.kind == KindMisc { // its flags must stay in their place
+			if have < 8 || uint32(l.lo+l.w) > have || !nops && event { // the time is beyond the key
 				break
 			}
 			pos += uint32(max(l.bits, 4))
@@ -68,9 +64,6 @@ func newScanTable(f gpu.Family, isEvent func(Kind) bool) *scanTable {
 			if event {
 				flags |= 1 << scanEvent
 				break
-			}
-			if l.kind == KindMisc {
-				flags |= scanStalls
 			}
 		}
 		tab[key] = pos/4 | time<<scanTime | flags
@@ -94,6 +87,7 @@ type scanBuffers struct {
 	guess  chain
 	events [scanChains]eventList
 	pieces [scanChains]piece
+	lanes  *laneScan
 }
 
 var scanPool = sync.Pool{New: func() any { return new(scanBuffers) }}

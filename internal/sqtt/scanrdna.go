@@ -1,96 +1,10 @@
 package sqtt
 
 import (
-	"encoding/binary"
 	"sync"
 
 	"github.com/rigprof/rigprof/internal/gpu"
 )
-
-// waveScanner11 and waveScanner12 find waves, markers and losses.
-var (
-	waveScanner11 = sync.OnceValue(func() *scanner { return rdnaScanner(newScanTable(gpu.GFX11, waveEvents)) })
-	waveScanner12 = sync.OnceValue(func() *scanner { return rdnaScanner(newScanTable(gpu.GFX12, waveEvents)) })
-)
-
-// rdnaScanner scans nibble streams by a table.
-func rdnaScanner(tab *scanTable) *scanner {
-	return &scanner{
-		one:  func(win *window, c *chain) uint32 { return scanOne(tab, win, c) },
-		two:  func(win *window, a, b *chain) uint32 { return scanTwo(tab, win, a, b) },
-		four: func(win *window, a, b, c, d *chain) uint32 { return scanFour(tab, win, a, b, c, d) },
-	}
-}
-
-// entry is the table's word for where a scan stands, and the stream's bits there.
-func (tab *scanTable) entry(win *window, acc uint64) (e, w uint32) {
-	i := acc >> 1 & (windowBytes - 1)
-	w = binary.LittleEndian.Uint32(win[i:i+4]) >> (acc & 1 * 4)
-	return tab[uint16(w)], w
-}
-
-func scanOne(tab *scanTable, win *window, c *chain) (stall uint32) {
-	acc, limit, ev, n := c.acc, c.limit, c.ev, c.n
-	_, _, _ = tab[0], win[0], ev[0]
-	for uint64(uint16(acc)) < limit {
-		e, w := tab.entry(win, acc)
-		ev[n%maxEvents] = acc
-		n += uint(e >> scanEvent)
-		stall |= w & e
-		acc += uint64(e & scanAdd)
-	}
-	c.acc, c.n = acc, n
-	return stall & scanStalls
-}
-
-func scanTwo(tab *scanTable, win *window, ca, cb *chain) (stall uint32) {
-	a, al, aev, an := ca.acc, ca.limit, ca.ev, ca.n
-	b, bl, bev, bn := cb.acc, cb.limit, cb.ev, cb.n
-	_, _, _, _ = tab[0], win[0], aev[0], bev[0]
-	for uint64(uint16(a)) < al && uint64(uint16(b)) < bl {
-		ae, aw := tab.entry(win, a)
-		be, bw := tab.entry(win, b)
-		aev[an%maxEvents] = a
-		bev[bn%maxEvents] = b
-		an += uint(ae >> scanEvent)
-		bn += uint(be >> scanEvent)
-		stall |= aw&ae | bw&be
-		a += uint64(ae & scanAdd)
-		b += uint64(be & scanAdd)
-	}
-	ca.acc, ca.n, cb.acc, cb.n = a, an, b, bn
-	return stall & scanStalls
-}
-
-func scanFour(tab *scanTable, win *window, ca, cb, cc, cd *chain) (stall uint32) {
-	a, al, aev, an := ca.acc, ca.limit, ca.ev, ca.n
-	b, bl, bev, bn := cb.acc, cb.limit, cb.ev, cb.n
-	c, cl, cev, cn := cc.acc, cc.limit, cc.ev, cc.n
-	d, dl, dev, dn := cd.acc, cd.limit, cd.ev, cd.n
-	_, _, _, _, _, _ = tab[0], win[0], aev[0], bev[0], cev[0], dev[0]
-	for uint64(uint16(a)) < al && uint64(uint16(b)) < bl && uint64(uint16(c)) < cl && uint64(uint16(d)) < dl {
-		ae, aw := tab.entry(win, a)
-		be, bw := tab.entry(win, b)
-		ce, cw := tab.entry(win, c)
-		de, dw := tab.entry(win, d)
-		aev[an%maxEvents] = a
-		bev[bn%maxEvents] = b
-		cev[cn%maxEvents] = c
-		dev[dn%maxEvents] = d
-		an += uint(ae >> scanEvent)
-		bn += uint(be >> scanEvent)
-		cn += uint(ce >> scanEvent)
-		dn += uint(de >> scanEvent)
-		stall |= aw&ae | bw&be | cw&ce | dw&de
-		a += uint64(ae & scanAdd)
-		b += uint64(be & scanAdd)
-		c += uint64(ce & scanAdd)
-		d += uint64(de & scanAdd)
-	}
-	ca.acc, ca.n, cb.acc, cb.n = a, an, b, bn
-	cc.acc, cc.n, cd.acc, cd.n = c, cn, d, dn
-	return stall & scanStalls
-}
 
 // waveBits say where an RDNA family's wave tokens name the slot. Its key has the array in bit 0, the SIMD in bits 1 and 2, then
 // the WGP and the slot.
@@ -162,15 +76,15 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 	at := d.pos / 8
 	start := uint64(d.pos % 8 / 4)
 	family := d.family
-	sc, place := waveScanner11(), places11()
+	tab, place := waveLanes11(), places11()
 	if family == gpu.GFX12 {
-		sc, place = waveScanner12(), places12()
+		tab, place = waveLanes12(), places12()
 	}
+	if s.lanes == nil {
+		s.lanes = new(laneScan)
+	}
+	end, pieces := s.lanes.window(tab, win, start, uint64(2*size))
 	var p Packet
-	end, pieces, stall := s.scanWindow(sc, win, start, uint64(2*size))
-	if stall != 0 { // rare
-		return d.plainUntil(buf, at*8+int(uint16(end))*4, false)
-	}
 	waves, n := d.roomFor(pieces)
 	r := waveRun{win: win, live: d.live, bits: d.bits, place: place, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 2, runs: d.runs}
 	for _, piece := range pieces {

@@ -72,6 +72,7 @@ func (r *waveRun) rdna(events []uint64, base Cycles) int {
 			}
 			base += Cycles(value)
 			r.origin += Cycles(value)
+		case x&(127|miscSave|miscStallBegin|miscStallEnd) == 0b1010001: // a MISC that passes time, which scanning counted
 		default:
 			goto out
 		}
