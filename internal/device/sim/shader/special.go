@@ -402,44 +402,6 @@ func runDivScale(w *wave, u *uop) {
 	w.setMask(u.sd, vcc&w.exec)
 }
 
-func denorm32(v float32) bool { b := u32(v); return b&0x7f800000 == 0 && b<<1 != 0 }
-func denorm64(v float64) bool { b := u64(v); return b&(0x7ff<<52) == 0 && b<<1 != 0 }
-
-// A quotient below the normal numbers, be it rounded to zero.
-func tiny32(v float32) bool { return u32(v)&0x7f800000 == 0 }
-func tiny64(v float64) bool { return u64(v)&(0x7ff<<52) == 0 }
-
-func divScale32(a, b, c uint32) (uint32, bool) {
-	x, y, z := f32(a), f32(b), f32(c)
-	scale := func(e int) uint32 { return u32(float32(math.Ldexp(float64(x), e))) }
-	switch {
-	case z == 0 || y == 0:
-		return 0x7fc00000, true
-	case exp32(c)-exp32(b) >= 96: // the quotient is near the largest number
-		if x == y {
-			return scale(64), true
-		}
-		return a, true
-	case denorm32(y):
-		return scale(64), false
-	case tiny32(1/y) && tiny32(z/y):
-		if x == y {
-			return scale(64), true
-		}
-		return a, true
-	case tiny32(1 / y):
-		return scale(-64), false
-	case tiny32(z / y):
-		if x == z {
-			return scale(64), true
-		}
-		return a, true
-	case exp32(c) <= 23: // the numerator is tiny
-		return scale(64), true
-	}
-	return a, false
-}
-
 func runDivScale64(w *wave, u *uop) {
 	w.fetchWide(u, 0, false)
 	w.fetchWide(u, 1, false)
@@ -455,52 +417,25 @@ func runDivScale64(w *wave, u *uop) {
 	w.setMask(u.sd, vcc&w.exec)
 }
 
-func divScale64(a, b, c uint64) (uint64, bool) {
-	x, y, z := f64(a), f64(b), f64(c)
-	exp := func(v uint64) int { return int(v >> 52 & 0x7ff) }
-	scale := func(e int) uint64 { return u64(math.Ldexp(x, e)) }
-	switch {
-	case z == 0 || y == 0:
-		return 0x7ff8 << 48, true
-	case exp(c)-exp(b) >= 768:
-		if x == y {
-			return scale(128), true
-		}
-		return a, true
-	case denorm64(y):
-		return scale(128), false
-	case tiny64(1/y) && tiny64(z/y):
-		if x == y {
-			return scale(128), true
-		}
-		return a, true
-	case tiny64(1 / y):
-		return scale(-128), false
-	case tiny64(z / y):
-		if x == z {
-			return scale(128), true
-		}
-		return a, true
-	case exp(c) <= 53:
-		return scale(128), true
-	}
-	return a, false
-}
-
 // runDivFmas is the last step of a division: VCC says that the result must be scaled back.
 func runDivFmas(w *wave, u *uop) {
 	a, b, c, t := w.fetch(u, 0, true), w.fetch(u, 1, true), w.fetch(u, 2, true), &w.t[3]
 	vcc := w.vcc()
 	for l := range w.n {
-		r := mFma32(&w.m, f32(a[l]), f32(b[l]), f32(c[l]))
-		if vcc>>l&1 != 0 {
-			e := -64
-			if exp32(c[l]) > 127 {
-				e = 64
-			}
-			r = u32(float32(math.Ldexp(float64(f32(r)), e)))
+		if vcc>>l&1 == 0 {
+			t[l] = mFma32(&w.m, f32(a[l]), f32(b[l]), f32(c[l]))
+			continue
 		}
-		t[l] = r
+		e := -64
+		if exp32(c[l]) > 127 {
+			e = 64
+		}
+		r := fmaOdd(float64(f32(a[l])), float64(f32(b[l])), float64(f32(c[l])))
+		if f := uint32(f32f.from(r, w.m.rm32, false)); f<<1 == 0xff000000 {
+			t[l] = f
+			continue
+		}
+		t[l] = uint32(f32f.from(math.Ldexp(r, e), w.m.rm32, false)) // scaled before it is rounded
 	}
 	w.finish(u, t, w.exec)
 }
@@ -512,15 +447,16 @@ func runDivFmas64(w *wave, u *uop) {
 	vcc := w.vcc()
 	t := &w.x[3]
 	for l := range w.n {
-		r := fma64(f64(w.x[0][l]), f64(w.x[1][l]), f64(w.x[2][l]), w.m.rm64)
-		if vcc>>l&1 != 0 { // scaled before it is rounded
-			e := -128
-			if w.x[2][l]>>52&0x7ff > 1023 {
-				e = 128
-			}
-			r = math.Ldexp(r, e)
+		x, y, z := f64(w.x[0][l]), f64(w.x[1][l]), f64(w.x[2][l])
+		if vcc>>l&1 == 0 {
+			t[l] = u64(fma64(x, y, z, w.m.rm64))
+			continue
 		}
-		t[l] = u64(r)
+		e := -128
+		if w.x[2][l]>>52&0x7ff > 1023 {
+			e = 128
+		}
+		t[l] = u64(fmaScaled(x, y, z, e, w.m.rm64))
 	}
 	w.finishWide(u, t, w.exec)
 }

@@ -133,7 +133,7 @@ func defineFloats() {
 	def("v_cubesc_f32", vdef{l3: func(a, b, c uint32) uint32 { _, s, _, _ := cube(f32(a), f32(b), f32(c)); return u32(s) }, flush: true})
 	def("v_cubetc_f32", vdef{l3: func(a, b, c uint32) uint32 { _, _, t, _ := cube(f32(a), f32(b), f32(c)); return u32(t) }, flush: true})
 	def("v_cubema_f32", vdef{l3: func(a, b, c uint32) uint32 { _, _, _, m := cube(f32(a), f32(b), f32(c)); return u32(m) }, flush: true})
-	def("v_div_fixup_f32", vdef{l3: divFixup32, flush: true})
+	def("v_div_fixup_f32", vdef{m3: divFixup32, flush: true})
 
 	// float16
 	h1 := func(f func(x float64) float64) func(m *mode, a uint32) uint32 {
@@ -256,7 +256,7 @@ func defineFloats() {
 	def("v_ldexp_f64", vdef{x2: func(m *mode, a, b uint64) uint64 {
 		return u64(ldexp64(f64(a), int32(b), m.rm64))
 	}, flush: true})
-	def("v_div_fixup_f64", vdef{w3: divFixup64, flush: true})
+	def("v_div_fixup_f64", vdef{x3: divFixup64, flush: true})
 	def("v_trig_preop_f64", vdef{w2: trigPreop, flush: true})
 
 	// float32 pairs of CDNA: each half is compiled as the single operation.
