@@ -10,7 +10,7 @@ RACE := ./internal/profile/... ./internal/device ./internal/device/kfd/... ./int
 # Of the interpreter and what it feeds, the tests that run workgroups in parallel.
 RACE_SIM := -run 'Parallel|Spinning|Barrier|Cancel|Faults|Invalidate|Workers' ./internal/device/sim/shader
 
-.PHONY: all build check fmt vet lint generate race test fuzz bench demo clean
+.PHONY: all build check fmt vet lint generate race portable test fuzz bench demo clean
 
 all: build
 
@@ -18,7 +18,7 @@ build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/rigprof ./cmd/rigprof
 
 # test comes last so that what a reader of the log sees last is go test's own lines.
-check: fmt vet lint generate build race test
+check: fmt vet lint generate build race portable test
 
 fmt:
 	@out=$$($(TOOL) gofumpt -l $$(git ls-files -co --exclude-standard '*.go' | grep -v _gen.go)); \
@@ -47,6 +47,11 @@ race:
 		echo "$(GO) test -race -short $(RACE)"; $(GO) test -race -short $(RACE) && \
 		echo "$(GO) test -race -short $(RACE_SIM)" && $(GO) test -race -short $(RACE_SIM); \
 	else echo "no C compiler: tests with -race are left out"; fi
+
+# The interpreter with the plain loops that processors without AVX2 use; and whether another processor builds all of it.
+portable:
+	$(GO) test -tags purego -short ./internal/device/sim/shader
+	GOARCH=arm64 $(GO) vet ./internal/device/...
 
 test:
 	@$(GO) test ./...
