@@ -102,6 +102,7 @@ type Trace struct {
 
 	Tokens    []string `json:"tokens,omitempty"`     // classes that were traced; none: the default ones
 	WaveTypes []string `json:"wave_types,omitempty"` // stages whose waves were traced; none: all
+	Counters  []string `json:"counters,omitempty"`   // gfx9: SQ counters sampled into it, in the order of the samples
 
 	Bytes Blob `json:"-"`
 }

@@ -45,6 +45,8 @@ type Info struct {
 	VRAMBytes   uint64
 	// Uncounted says why the device's counters do not know an event of a block, by its number; "" if they do. nil: they know all.
 	Uncounted func(block string, event int) string
+	// Unsampled says why the device samples no event of the SQ into its traces; "" if it does. nil: it samples all.
+	Unsampled func(event int) string
 }
 
 // Memory is where a buffer lives.

@@ -61,7 +61,8 @@ type Traced struct {
 // TraceDispatch is one dispatch's waves, engine by engine in the order they end. Times are shader cycles from the start of the engine's trace.
 type TraceDispatch struct {
 	Launch
-	Waves []EngineWave `json:"waves"`
+	Waves   []EngineWave    `json:"waves"`
+	Samples []CounterSample `json:"counter_samples,omitempty"` // gfx9, engine by engine in order of time
 
 	realtime map[int][][2]int64     // by engine
 	seen     int64                  // waves
@@ -222,6 +223,7 @@ func traceOf(c *capture.Capture, scans []*scanned) *Traced {
 		for _, w := range r.list {
 			d.Waves = append(d.Waves, EngineWave{tr.Engine, w})
 		}
+		d.Samples = append(d.Samples, samplesOf(tr)...)
 		d.realtime[tr.Engine] = append(d.realtime[tr.Engine], r.realtime...)
 		d.seen += r.waves
 		if d.where[tr.Engine] == nil {
@@ -454,7 +456,7 @@ func (t *Traced) Tables(limit int) []Table {
 		}
 	}
 	leftOut(&ws, total, "waves", "--limit")
-	return []Table{ds, ws, t.Quality.table()}
+	return []Table{ds, ws, t.samplesTable(), t.Quality.table()}
 }
 
 func (t *Traced) title() string { return t.Device.title() }
@@ -576,6 +578,7 @@ func (t *Traced) Chrome(w io.Writer) error {
 				}
 				process := fmt.Sprintf("%s: dispatch %d engine %d", t.Device.title(), i, engine)
 				waveLanes(c, process, t.family, waves, markersOf(t.markers, i, engine), ps, origin, d.Kernel)
+				sampleTracks(c, process, engine, d.Samples, ps, origin)
 			}
 		}
 	})

@@ -165,13 +165,32 @@ func (r *run) trace(ctx context.Context, o *TraceOptions, out *Outcome) error {
 			return err
 		}
 	}
-	if r.info.Simulated && o.Counters != nil {
-		err := r.Capture.Note(capture.Note{Level: capture.Warning, Text: "a simulated GPU puts no counters into its traces", Advice: "count them with rigprof counters"})
+	if err := r.unsampled(o.Counters); err != nil {
+		return err
+	}
+	return profile.Span(ctx, "read traces", func(context.Context) error { return r.readTraces(o, &d, live, buf, ends) })
+}
+
+// unsampled notes the counters that the device cannot put into its traces.
+func (r *run) unsampled(names []string) error {
+	if len(names) == 0 || r.info.Unsampled == nil {
+		return nil
+	}
+	events, err := sqEvents(r.info.GPU, names)
+	if err != nil {
+		return err
+	}
+	for i, n := range names {
+		why := r.info.Unsampled(int(events[i]))
+		if why == "" {
+			continue
+		}
+		err := r.Capture.Note(capture.Note{Level: capture.Warning, Text: n + " is not in the traces: " + why, Advice: "count it with rigprof counters"})
 		if err != nil {
 			return err
 		}
 	}
-	return profile.Span(ctx, "read traces", func(context.Context) error { return r.readTraces(o, &d, live, buf, ends) })
+	return nil
 }
 
 // readTraces appends what each engine wrote.
@@ -192,6 +211,7 @@ func (r *run) readTraces(o *TraceOptions, d *capture.Dispatch, live [][]uint32, 
 		length := sqtt.Length(g, int64(buf.Addr)+at, word)
 		t := capture.Trace{
 			Engine: e, Family: g.Family.String(), Buffer: o.BufferSize, Detail: o.detail(g, e, arrays), Tokens: o.Tokens, WaveTypes: o.WaveTypes,
+			Counters: o.Counters,
 		}
 		if length < 0 || length > o.BufferSize {
 			t.Error = fmt.Sprintf("the trace is not whole: the hardware says that it ends at byte %d of %d", length, o.BufferSize)

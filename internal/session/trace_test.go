@@ -119,8 +119,28 @@ func TestTraceOptions(t *testing.T) {
 	if d := c.Traces[0].Detail; d.Has(0) || !d.Has(1) || d.Has(2) || !d.Has(3) {
 		t.Errorf("SIMDs of %+v", d)
 	}
-	if !slices.ContainsFunc(c.Notes, func(n capture.Note) bool { return strings.Contains(n.Text, "no counters into its traces") }) {
+	var waves, valu uint64
+	for i := range c.Traces {
+		b, err := c.Traces[i].Bytes.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range sqtt.ReadCounterSamples(gpu.GFX9, sqtt.HeaderNo, b) {
+			if s.Bank != 0 || s.Values[2] != 0 || s.Values[3] != 0 {
+				t.Errorf("%+v", s)
+			}
+			waves, valu = waves+uint64(s.Values[0]), valu+uint64(s.Values[1])
+		}
+	}
+	if waves != uint64(c.Dispatches[0].Waves) || valu < waves {
+		t.Errorf("the traces count %d waves and %d instructions, %d waves were launched", waves, valu, c.Dispatches[0].Waves)
+	}
+	if len(c.Notes) != 0 {
 		t.Errorf("notes %+v", c.Notes)
+	}
+	c, err = traced(t, "gfx942", "reduce", func(o *TraceOptions) { o.Counters = []string{"SQ_WAVES", "SQ_BUSY_CYCLES"} })
+	if err != nil || len(c.Notes) != 1 || !strings.Contains(c.Notes[0].Text, "SQ_BUSY_CYCLES is not in the traces") {
+		t.Errorf("%v, notes %+v", err, c.Notes)
 	}
 }
 

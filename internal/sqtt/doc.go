@@ -19,5 +19,5 @@
 // programs' [Length] and the trace's status do. Decoders are single-threaded values; to decode engines in parallel use one
 // per engine.
 //
-// Left out: performance counters in the stream (PERF), the meaning of UTIL_COUNTER, and which EXEC token belongs to which instruction.
+// Left out: the meaning of UTIL_COUNTER, and which EXEC token belongs to which instruction.
 package sqtt

@@ -233,7 +233,8 @@ func WithWaveTypes(stages ...string) Option {
 }
 
 // WithCounters puts samples of SQ counters into the trace (GFX9 only): the events, of the units in the mask of each array. rate is
-// SQ_PERFCOUNTER_CTRL's CNTR_RATE; no source says how long its step is. Stop needs the option too.
+// SQ_PERFCOUNTER_CTRL's CNTR_RATE: at 1 a CU is sampled every 40 cycles or so, half as often with more than four events (ROCm's documentation of
+// rocprofv3's thread traces; how other rates scale it does not say). Stop needs the option too.
 func WithCounters(events []uint32, rate int, units uint32) Option {
 	return func(o *options) error {
 		if o.g.Family != gpu.GFX9 {

@@ -26,6 +26,7 @@ type Options struct {
 	KeepPower bool                                 // do not ask for the stable power state
 	WaitLimit time.Duration                        // of a Wait whose context has no deadline; 0: an hour
 	Uncounted func(block string, event int) string // Info.Uncounted
+	Unsampled func(event int) string               // Info.Unsampled
 }
 
 // Device is an opened GPU.
@@ -231,6 +232,7 @@ func (d *Device) fillInfo(node int) {
 		Simulated: d.opts.Simulated,
 		VRAMBytes: avail.Available,
 		Uncounted: d.opts.Uncounted,
+		Unsampled: d.opts.Unsampled,
 	}
 	if d.opts.Simulated {
 		d.info.Name = fmt.Sprintf("simulated %s (%s)", d.gpu.Name, d.gpu.Target)

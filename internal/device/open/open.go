@@ -99,6 +99,12 @@ func simulated(model string, o Options) (device.Device, error) {
 			_, why := count.Modelled(g.Target, block, event)
 			return why
 		},
+		Unsampled: func(event int) string {
+			if count.Sampled(g.Target, event) {
+				return ""
+			}
+			return "the simulator samples what waves did, no levels and no clocks"
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("device sim:%s: %w", model, err)

@@ -41,12 +41,14 @@ func newMachine(g *GPU) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := count.New(count.Config{GPU: g.GPU, Regs: g.regs, Stable: g.stable.Load, L2: tm.L2, Busy: tm.Busy, Loads: g.opts.Loads})
+	c, err := count.New(count.Config{GPU: g.GPU, Regs: g.regs, Stable: g.stable.Load, L2: tm.L2, Busy: tm.Busy, Loads: g.opts.Loads, Sampling: tr.Sampling})
 	if err != nil {
 		return nil, err
 	}
+	tr.TakeSamples(c.Samples)
 	apu := strings.HasPrefix(g.GC, "11.5.") || g.GC == "11.0.1" || g.GC == "11.0.4" // Strix, Phoenix
-	return &machine{g: g, arch: arch, apu: apu, timing: tm, trace: tr, count: c, observers: []timing.Observer{tr, c}}, nil
+	// The counters come first: streams show what they have counted.
+	return &machine{g: g, arch: arch, apu: apu, timing: tm, trace: tr, count: c, observers: []timing.Observer{c, tr}}, nil
 }
 
 func (m *machine) units() []cp.Unit         { return []cp.Unit{m.trace, m.count} }

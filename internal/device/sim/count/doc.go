@@ -20,7 +20,7 @@
 //
 // Cycles, levels, waits, cache and memory counts are the time model's, see package timing. Which lines waves' accesses touch is exact where
 // they do not scatter beyond what the shaders' log holds; caches have lines of 128 bytes everywhere (gfx90a's vector cache has 64), the L2 fetches and
-// writes whole ones, and all memory is the GPU's own. An address path, a vector cache or an L2 channel is busy from a request's arrival to its data or
+// writes whole ones. An address path, a vector cache or an L2 channel is busy from a request's arrival to its data or
 // acknowledgement; of the GRBM's "any of them" events the same, added up without overlap. The GPU's clock stands still while no queue
 // has work, so GRBM_COUNT leaves that out. SQ_BUSY_CYCLES are those with a counted wave in flight; real gfx1200 GPUs add some 90000 to them
 // whatever runs, real gfx1100 and gfx950 ones do not (the tests read these captures). L2, GRBM

@@ -104,6 +104,10 @@ func sumL2(terms []term, s *timing.L2Stats) uint64 {
 			v += t.by * s.MemReadWait
 		case qMemWriteWait:
 			v += t.by * s.MemWriteWait
+		case qHostReads:
+			v += t.by * s.HostReads
+		case qHostWrites:
+			v += t.by * s.HostWrites
 		}
 	}
 	return uint64(v)
@@ -268,6 +272,9 @@ func (u *Unit) waveStart(t int64, w wave) {
 			}
 			if v != 0 {
 				c.add(k, uint64(v), t)
+				if b == u.sq {
+					u.tally(w.at, k, uint64(v), t)
+				}
 			}
 		}
 	}
@@ -279,7 +286,13 @@ func (u *Unit) waveEnd(t int64, w wave, st *timing.Stats) {
 	if w.counted {
 		s := u.unitOf(w.at)
 		if s.n--; s.n == 0 && run {
-			u.countBusy(u.copyAt(u.sq, w.at), byBusyUnits, t, s.since)
+			c := u.copyAt(u.sq, w.at)
+			u.countBusy(c, byBusyUnits, t, s.since)
+			for k := range c.counters {
+				if e := c.counters[k].event; e != nil && e.how == byBusyUnits {
+					u.tally(w.at, k, uint64(t-s.since), t)
+				}
+			}
 		}
 	}
 	for _, b := range u.blocks {
@@ -305,6 +318,9 @@ func (u *Unit) waveEnd(t int64, w wave, st *timing.Stats) {
 				}
 				if v := n.of(n.event, w, st); v != 0 {
 					c.add(k, uint64(v), t)
+					if b == u.sq {
+						u.tally(w.at, k, uint64(v), t)
+					}
 				}
 			case byAccumulate:
 				if k > 0 && c.counters[k-1].event != nil && c.counters[k-1].event.how == byLevel {

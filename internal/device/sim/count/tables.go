@@ -86,6 +86,8 @@ const (
 	qL2Busy
 	qMemReadWait
 	qMemWriteWait
+	qHostReads
+	qHostWrites
 	qTABusy
 	qTCBusy
 	qMemBusy
@@ -155,6 +157,7 @@ var stats = map[string][]int{
 	"waves": {qWaves}, "items": {qItems}, "groups": {qGroups}, "insts": {qInsts}, "wave_cycles": {qWaveCycles},
 	"l2_hits": {qL2Hits}, "l2_misses": {qL2Misses}, "l2_reads": {qL2Reads}, "l2_writes": {qL2Writes}, "l2_atomics": {qL2Atomics},
 	"mem_reads": {qMemReads}, "mem_writes": {qMemWrites}, "l2_busy": {qL2Busy}, "mem_read_wait": {qMemReadWait}, "mem_write_wait": {qMemWriteWait},
+	"host_reads": {qHostReads}, "host_writes": {qHostWrites},
 	"ta_busy": {qTABusy}, "tc_busy": {qTCBusy}, "mem_busy": {qMemBusy},
 	"fetch_level": one(timing.StatLevelFetch), "flat_lds": one(timing.StatFlatLDS),
 	"smem1": one(timing.StatSMEM1), "smem2": one(timing.StatSMEM2), "smem4": one(timing.StatSMEM4), "smem8": one(timing.StatSMEM8),
@@ -386,7 +389,7 @@ func Modelled(target, block string, number int) (ok bool, why string) {
 	case "TA", "TD":
 		return false, "the time model's texture units know no stalls"
 	case "TCC", "GL2C":
-		return false, "the time model's L2 knows no stalls, no memory types and no lines written back"
+		return false, "the time model's L2 knows no stalls and no memory types, and does not say why lines are written back"
 	case "SPI":
 		return false, "the time model does not say why a wave launcher waits"
 	case "TCA", "CPC", "CPF":

@@ -18,6 +18,8 @@ type Config struct {
 	L2     func(die int) []timing.L2Stats // what a die's channels have counted so far; nil: nothing
 	Busy   func(die int) timing.BusyStats // in which cycles a die's units had work; nil: never
 	Loads  []Load                         // waves of other processes
+	// Sampling tells whether an engine's trace unit wants samples of the SQ's counters; nil: none does.
+	Sampling func(engine int) bool
 }
 
 // Unit is all counters of a GPU. It is not for use by several goroutines at once.
@@ -36,6 +38,8 @@ type Unit struct {
 	units   []busySpan  // by WGP or CU: counted waves in flight
 	loads   []loadState // running ones
 	flying  int         // waves of the dispatch in progress
+
+	samplers []sampler // by engine, GFX9
 }
 
 // register is what an address of ours means.
@@ -60,8 +64,8 @@ const (
 
 // controls are the fields by which waves are let through.
 type controls struct {
-	csEn, vmidMask, disable, forceEn, vmidEn pm4.Field
-	mask                                     [2]pm4.Field // of the CUs of an array
+	csEn, vmidMask, disable, forceEn, vmidEn, rate pm4.Field
+	mask                                           [2]pm4.Field // of the CUs of an array
 }
 
 // die is one die's control of its counters.
@@ -153,6 +157,7 @@ func New(c Config) (*Unit, error) {
 		s.n = units / len(u.sq.copies)
 		s.first = i * s.n
 	}
+	u.samplers = make([]sampler, g.Engines())
 	u.newLoads()
 	return u, nil
 }
@@ -252,6 +257,7 @@ func (u *Unit) findControls() error {
 		{&u.sample, cntl, "PERFMON_SAMPLE_ENABLE", true, true},
 		{&u.ctrl.csEn, "SQ_PERFCOUNTER_CTRL", "CS_EN", true, true},
 		{&u.ctrl.vmidMask, "SQ_PERFCOUNTER_CTRL", "VMID_MASK", true, false},
+		{&u.ctrl.rate, "SQ_PERFCOUNTER_CTRL", "CNTR_RATE", true, false},
 		{&u.ctrl.disable, "SQ_PERFCOUNTER_CTRL", "DISABLE_ME1PIPE0_PERF", false, true},
 		{&u.ctrl.forceEn, "SQ_PERFCOUNTER_CTRL2", "FORCE_EN", false, true},
 		{&u.ctrl.vmidEn, "SQ_PERFCOUNTER_CTRL2", "VMID_EN", false, true},
@@ -372,6 +378,9 @@ func (u *Unit) setState(d *die, now int64, v uint32) error {
 		return fmt.Errorf("PERFMON_STATE %d is not modelled", state)
 	}
 	u.settle(d, now)
+	if state == stateStart && u.state.Get(d.cntl) != stateStart {
+		u.restart(d, now)
+	}
 	d.cntl = v
 	if state == stateReset {
 		u.counters(d, func(_ *block, _ *copyOf, c *counter) { c.value, c.shown, c.at = 0, 0, now })

@@ -50,7 +50,7 @@ type L2Stats struct {
 	MemReadWait            int64 // cycles that they took, added up
 	MemWriteWait           int64
 	Busy                   int64 // cycles with a request in it
-	MemRead32, MemWrite64  int64
+	HostReads, HostWrites  int64 // of those lines, the host's memory's
 }
 
 // BusyStats are the cycles in which any of a die's units of a kind had work.
@@ -145,6 +145,7 @@ func (m *Machine) fromHost(d *die, ch *L2Stats, t int64, write, atomic bool) int
 	case write && !atomic:
 		ch.Writes++
 		ch.MemWrites++
+		ch.HostWrites++
 		ch.MemWriteWait += m.p.storeMem
 		return start >> 4
 	case atomic:
@@ -153,6 +154,7 @@ func (m *Machine) fromHost(d *die, ch *L2Stats, t int64, write, atomic bool) int
 		ch.Reads++
 	}
 	ch.MemReads++
+	ch.HostReads++
 	ch.MemReadWait += m.p.host - m.p.l2
 	return start>>4 + m.p.host - m.p.l2
 }

@@ -143,6 +143,8 @@ func (m *Machine) load(d *die, u *unit, cu *cu, line uint64, at int64, host bool
 
 func (m *Machine) loadL2(d *die, line uint64, at int64, host bool, st *Stats) int64 {
 	r, _ := m.fromL2(d, line, at, false, false, host)
+	st.N[StatL2Load]++
+	st.N[StatL2LoadWait] += r + m.p.l2 - at
 	return r + m.p.l2
 }
 

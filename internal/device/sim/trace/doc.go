@@ -9,8 +9,8 @@
 // Registers take effect as hardware's do: nothing is written unless the unit's mode is on; waves and instructions of
 // dispatches that run without COMPUTE_THREAD_TRACE_ENABLE are left out; tokens are filtered by TOKEN_MASK and MASK; a
 // full buffer stops the stream, and what follows is counted as dropped. THREAD_TRACE_FINISH completes the trace; a unit that
-// is switched off without it loses what it had not written out.
+// is switched off without it loses what it had not written out. What CDNA's PERF tokens show is package count's.
 //
-// Times are shader cycles. Left out: UTIL_COUNTER tokens, whose encoding nobody documents, counters inside the stream,
+// Times are shader cycles. Left out: UTIL_COUNTER tokens, whose encoding nobody documents,
 // context switches, stalls (waves never wait for the trace), double buffering.
 package trace

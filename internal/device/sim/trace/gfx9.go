@@ -146,6 +146,15 @@ func shaderData9(sa, cu, simd, slot uint8, v uint32) token9 {
 	return token9{12 | place9(sa, cu, simd, slot) | uint64(v)<<16, 48}
 }
 
+// perf9 is a sample of four counters of a CU.
+func perf9(sa, cu, bank int, v [4]uint16) token9 {
+	k := 14 | uint64(sa&1)<<5 | uint64(cu&15)<<6 | uint64(bank&3)<<10
+	for i, n := range v {
+		k |= uint64(n&0x1fff) << (12 + 13*i)
+	}
+	return token9{k, 64}
+}
+
 // regCS9 is a write in the compute block; me_raw 1 is compute.
 func regCS9(addr uint16, data uint32) token9 {
 	return token9{5 | 1<<7 | uint64(addr&0x7f)<<9 | uint64(data)<<16, 48}

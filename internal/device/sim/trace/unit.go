@@ -86,6 +86,9 @@ type unit struct {
 	waves    int
 	active   bool
 	marker   int64 // when the next realtime marker is due
+
+	// samples gives what the engine's counters show of the time up to until and have not shown; nil: there are none.
+	samples func(engine int, until int64, f func(t int64, sa, unit, bank int, v [4]uint16))
 }
 
 type laterToken struct {
@@ -183,6 +186,7 @@ func (u *unit) begin(now int64) {
 // end switches the unit off. What was not completed by a finish is lost.
 func (u *unit) end(now int64) {
 	u.due(now + eventDelay + 1)
+	u.sample(now)
 	if u.done {
 		if u.gfx9 {
 			u.w9.finish()
@@ -264,6 +268,23 @@ func (u *unit) wantsInsts() bool {
 	}
 	const all = exVMEMExec | exALUExec | exVALUInst | exImmediate | exInst
 	return u.value[rTokenMask]&all != all
+}
+
+// sampling tells whether a CDNA stream shows samples of counters.
+func (u *unit) sampling() bool {
+	return u.on && u.gfx9 && u.samples != nil && u.wants9(tok9Perf) && u.value[rPerf] != 0
+}
+
+// sample shows the samples of the time up to until.
+func (u *unit) sample(until int64) {
+	if !u.sampling() {
+		return
+	}
+	u.samples(u.engine, until, func(t int64, sa, no, bank int, v [4]uint16) {
+		if u.value[rPerf]>>(sa*16+no)&1 != 0 {
+			u.w9.add(t, perf9(sa, no, bank, v))
+		}
+	})
 }
 
 func (u *unit) inDetail(sa, no, simd int) bool {
@@ -553,6 +574,7 @@ const (
 	tok9InstPC    = 11
 	tok9Data      = 12
 	tok9Issue     = 13
+	tok9Perf      = 14
 )
 
 // take9 turns an event of a CDNA GPU into a token.

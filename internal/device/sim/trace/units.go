@@ -31,7 +31,8 @@ const (
 	rStatus
 	rStatus2
 	rDropped // gfx9: CNTR
-	rOther   // kept only: PERF_MASK, HIWATER, the second buffer, draw counters
+	rPerf    // gfx9: CUs whose counters are shown
+	rOther   // kept only: HIWATER, the second buffer, draw counters
 	numRegs
 )
 
@@ -39,6 +40,7 @@ var regNames = map[string]int{
 	"CTRL": rCtrl, "MODE": rMode, "MASK": rMask, "TOKEN_MASK": rTokenMask, "TOKEN_MASK2": rTokenMask2,
 	"BASE": rBase, "BASE2": rBaseHi, "SIZE": rSize, "BUF0_BASE": rBase, "BUF0_BASE_LO": rBase, "BUF0_BASE_HI": rBaseHi,
 	"BUF0_SIZE": rSize, "WPTR": rWptr, "STATUS": rStatus, "STATUS2": rStatus2, "DROPPED_CNTR": rDropped, "CNTR": rDropped,
+	"PERF_MASK": rPerf,
 }
 
 // Units are the trace units of all engines of a GPU. They are for one goroutine at a time.
@@ -128,6 +130,16 @@ func New(g *gpu.GPU, regs *pm4.RegTable, mem Memory) (*Units, error) {
 	}
 	return t, nil
 }
+
+// TakeSamples makes traces that ask for it show samples of counters, which samples gives when a stream has come to until.
+func (t *Units) TakeSamples(samples func(engine int, until int64, f func(t int64, sa, unit, bank int, v [4]uint16))) {
+	for _, u := range t.units {
+		u.samples = samples
+	}
+}
+
+// Sampling tells whether an engine's stream shows samples of counters.
+func (t *Units) Sampling(engine int) bool { return t.units[engine].sampling() }
 
 // Owns tells whether a register is the units'.
 func (t *Units) Owns(r pm4.Reg) bool {
@@ -223,6 +235,7 @@ func (t *Units) Events(evs []timing.Event) {
 			t.engines(u.engine/t.g.SEs, All, func(u *unit) { u.launched(e.Time, uint16(t.dispatchEnd-t.computeBase)) })
 		case !u.on:
 		case u.gfx9: // whose MODE register alone switches tracing, as the gfx950 captures' programs show
+			u.sample(e.Time)
 			u.take9(e)
 		case e.Flags&timing.Traced != 0:
 			u.take(e)

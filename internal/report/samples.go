@@ -1,0 +1,77 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/chrome"
+	"github.com/rigprof/rigprof/internal/sqtt"
+)
+
+// CounterSample is what one SQ counter counted on one CU in one sampling period of a gfx9 trace. Time is the period's end, in shader cycles
+// from the start of the engine's trace.
+type CounterSample struct {
+	Engine int    `json:"engine"`
+	Array  int    `json:"array"`
+	CU     int    `json:"cu"`
+	Time   int64  `json:"time"`
+	Name   string `json:"counter"`
+	Value  uint16 `json:"value"`
+}
+
+// samplesOf are the samples of one engine's stream; counts of 0 are left out, as the hardware leaves them out where all four of a token are 0.
+func samplesOf(tr *capture.Trace) []CounterSample {
+	if len(tr.Counters) == 0 {
+		return nil
+	}
+	var list []CounterSample
+	take := func(p *sqtt.Packet) error {
+		s, ok := p.CounterSample()
+		for i, v := range s.Values {
+			if k := int(s.Bank)*len(s.Values) + i; ok && v != 0 && k < len(tr.Counters) {
+				list = append(list, CounterSample{tr.Engine, int(s.Array), int(s.CU), int64(s.Time), tr.Counters[k], v})
+			}
+		}
+		return nil
+	}
+	f := traceFile(tr)
+	var l sqtt.Lister
+	l.Reset(f.Family, f.Header)
+	_ = f.pieces(func(b []byte, _ bool) error { return l.Feed(b, take) }) // the scan told of errors
+	_ = l.Close(take)
+	return list
+}
+
+// samplesTable sums the samples of each dispatch up by counter.
+func (t *Traced) samplesTable() Table {
+	out := Table{Title: "counters in the traces", Columns: []Column{Number("dispatch"), Text("counter"), Number("total"), Number("samples")}}
+	for i := range t.Dispatches {
+		type sum struct{ total, n int64 }
+		sums := map[string]sum{}
+		var order []string
+		for _, s := range t.Dispatches[i].Samples {
+			v, ok := sums[s.Name]
+			if !ok {
+				order = append(order, s.Name)
+			}
+			sums[s.Name] = sum{v.total + int64(s.Value), v.n + 1}
+		}
+		for _, name := range order {
+			out.Add(i, name, sums[name].total, sums[name].n)
+		}
+	}
+	return out
+}
+
+// sampleTracks writes an engine's samples as counter tracks.
+func sampleTracks(c *chrome.Writer, process string, engine int, list []CounterSample, psPerCycle float64, origin int64) {
+	for i := range list {
+		if s := &list[i]; s.Engine == engine {
+			c.Counter(process, s.track(), "count", origin+picos(s.Time, psPerCycle), uint64(s.Value))
+		}
+	}
+}
+
+func (s *CounterSample) track() string {
+	return fmt.Sprintf("%s array %d CU %d", s.Name, s.Array, s.CU)
+}
