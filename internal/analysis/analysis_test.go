@@ -82,7 +82,7 @@ func TestBarrier(t *testing.T) {
 	r.End(a, 230)
 	r.End(b, 240)
 	p := r.Close()
-	if c := p.Insts[0].Cost; c.Stall != 139 || c.Issue != 1 || c.Hidden != 20+30+40 {
+	if c := p.Insts[0].Cost; c.Stall != 140 || c.Issue != 0 || c.Hidden != 20+30+40 {
 		t.Errorf("barrier: %+v", c)
 	}
 	if p.Total.Cycles() != 470 {

@@ -9,8 +9,12 @@
 //   - the window's parts are idle (before the instruction stood ready), stall (ready, not issued) and issue (running);
 //   - what is left from the last instruction's end to the wave's end is idle of the last instruction.
 //
-// Whoever makes the waves says what a record stands for beyond its token: a barrier lasts until the wave goes on, the time at
-// the program's end is stall.
+// Two records stand for more than their token tells: a barrier lasts until the wave goes on, and all of it is stall, as is the time at the
+// program's end, where the wave waits for its stores.
+//
+// [Run] sums up a stream while its waves' records come, in bounded memory. Its result is that of a plain computation on whole waves, which the tests
+// keep, as long as no record waits for its place or type while 4 million others come, and no wave stays ready while a SIMD's pipes begin 262,144
+// busy times: past these bounds hidden cycles are a lower bound.
 //
 // # Hidden cycles
 //

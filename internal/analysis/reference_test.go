@@ -96,9 +96,9 @@ func (p *reference) wave(i int, w *wholeWave, spans []refSpan, ran map[[2]int]bo
 		switch ic.Class {
 		case isa.Barrier:
 			if k+1 < len(w.Insts) && w.Insts[k+1].Time > in.Time+int64(in.Dur) {
-				gap := int32(w.Insts[k+1].Time - in.Time - int64(in.Dur))
-				in.Stall, in.Dur = in.Stall+gap, in.Dur+gap
+				in.Dur = int32(w.Insts[k+1].Time - in.Time)
 			}
+			in.Stall = in.Dur
 		case isa.End:
 			in.Stall = in.Dur
 		}

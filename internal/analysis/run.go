@@ -295,17 +295,16 @@ func (r *Run) settle(l *Life, until int64) {
 		site := &r.p.Insts[in.Site]
 		switch site.Class {
 		case isa.Barrier:
-			// A barrier's record tells when the wave arrived; it leaves with the last wave of its workgroup.
+			// A barrier's record tells when the wave arrived; it leaves with the last wave of its workgroup, and nothing issues meanwhile.
 			if done+1 < len(l.recs) {
 				if gap := l.recs[done+1].Time - in.Time - int64(in.Dur); gap > 0 {
-					gap = min(gap, int64(math.MaxInt32-in.Dur))
-					in.Stall += int32(gap)
-					in.Dur += int32(gap)
+					in.Dur += int32(min(gap, int64(math.MaxInt32-in.Dur)))
 				}
 			} else if !l.ended {
 				r.settled(l, done)
 				return
 			}
+			in.Stall = in.Dur
 		case isa.End:
 			in.Stall = in.Dur // the wave waits for its stores; nothing issues
 		}

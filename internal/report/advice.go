@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/rigprof/rigprof/internal/analysis"
@@ -85,14 +86,14 @@ var rules = []Rule{
 		dependentLoad,
 	},
 	{
-		"barrier", "waves wait for each other at barriers",
-		"Time between a wave's arrival at a barrier and its leaving costs at least 5 % of all wave cycles: the waves of a workgroup reach it at different times. " +
+		"barrier-imbalance", "waves wait for each other at barriers",
+		"Time between waves' arrival at a kernel's barriers and their leaving costs at least 15 % of all wave cycles: the waves of a workgroup reach them at different times. " +
 			"Balance the work between barriers, or use smaller workgroups.",
 		barrierWait,
 	},
 	{
-		"divergence", "branches that waves take both ways",
-		"A conditional branch on the exec mask runs code for part of the lanes while the others idle: each side costs a full issue. The rule speaks where most executions run " +
+		"divergence", "branches that waves take both ways (an estimate)",
+		"No token tells how many lanes an instruction had, so this is an estimate from the code and the waves' ways through it. A conditional branch on the exec mask runs code for part of the lanes while the others idle: each side costs a full issue. The rule speaks where most executions run " +
 			"three or more such paths and these cost at least 5 % of all wave cycles. Sort work by path, or compute both sides without a branch if they are short.",
 		divergence,
 	},
@@ -104,7 +105,8 @@ var rules = []Rule{
 	},
 	{
 		"simd-idle", "the SIMD has too few waves",
-		"On average fewer than two waves shared the traced SIMD. With one wave nothing hides any latency. Launch more workgroups, or let more fit (registers, LDS).",
+		"On average fewer than two waves shared the traced SIMD, and at least 5 % of all wave cycles are exposed. With one wave nothing hides any latency. The instruction named is the one with most " +
+			"exposed cycles. Launch more workgroups, or let more fit (registers, LDS).",
 		simdIdle,
 	},
 	{
@@ -260,13 +262,40 @@ func dependentLoad(h *Hot, r *Rule) []Advice {
 	return list
 }
 
+// barrierShare is of all wave cycles. Waves whose work is balanced wait for each other too: some issue first.
+const barrierShare = 0.15
+
+// barrierWait joins the barriers of a kernel: waves that are late once are late at each.
 func barrierWait(h *Hot, r *Rule) []Advice {
-	var list []Advice
+	type sum struct {
+		worst                        *analysis.InstCost
+		cycles, hits, longest, sites int64
+	}
+	kernels := map[string]*sum{}
+	var order []*sum
 	for _, c := range h.Profile.Sorted(func(c *analysis.InstCost) int64 { return c.Cycles() }) {
-		if c.Class == isa.Barrier && h.worth(c.Cycles()) && len(list) < 3 {
-			list = append(list, h.at(r, c, c.Cycles(), "%d cycles (%s) over %d arrivals, %d on average, the longest %d",
-				c.Cycles(), h.share(c.Cycles()), c.Hits, c.Cycles()/max(c.Hits, 1), c.MaxStall))
+		if c.Class != isa.Barrier {
+			continue
 		}
+		k := h.Place(c.Where).Kernel
+		s := kernels[k]
+		if s == nil {
+			s = &sum{worst: c}
+			kernels[k] = s
+			order = append(order, s)
+		}
+		s.cycles, s.longest = s.cycles+c.Cycles(), max(s.longest, c.MaxStall)
+		if !strings.HasPrefix(h.Place(c.Where).Text, "s_barrier_signal") { // RDNA4 splits a barrier: waves wait behind it
+			s.hits, s.sites = s.hits+c.Hits, s.sites+1
+		}
+	}
+	var list []Advice
+	for _, s := range order {
+		if float64(s.cycles) < barrierShare*float64(h.Profile.Total.Cycles()) || !h.worth(s.cycles) {
+			continue
+		}
+		list = append(list, h.at(r, s.worst, s.cycles, "%d cycles (%s) at %s, %d arrivals, %d on average, the longest %d; here %d",
+			s.cycles, h.share(s.cycles), Plural(s.sites, "barrier"), s.hits, s.cycles/max(s.hits, 1), s.longest, s.worst.Cycles()))
 	}
 	return list
 }
@@ -301,6 +330,7 @@ func divergence(h *Hot, r *Rule) []Advice {
 	inside := map[*analysis.InstCost]bool{}
 	var worst *analysis.InstCost
 	var most int64
+	var worstEnd uint64
 	paths := 0
 	sinceElse := elseReach                                                            // instructions since one that makes the mask of an else
 	for _, c := range h.Profile.Sorted(func(*analysis.InstCost) int64 { return 0 }) { // by place
@@ -335,7 +365,7 @@ func divergence(h *Hot, r *Rule) []Advice {
 		}
 		paths++
 		if worst == nil || cycles > most {
-			worst, most = c, cycles
+			worst, most, worstEnd = c, cycles, to
 		}
 	}
 	var cycles int64
@@ -345,8 +375,15 @@ func divergence(h *Hot, r *Rule) []Advice {
 	if paths < minPaths || !h.worth(cycles) {
 		return nil
 	}
-	return []Advice{h.at(r, worst, cycles, "waves run %d paths behind exec branches one after the other: %d cycles (%s), the longest path %d",
-		paths, cycles, h.share(cycles), most)}
+	a := h.at(r, worst, cycles, "estimate: most executions run %d paths behind exec branches one after the other: %d cycles (%s), %d in the path behind this one",
+		paths, cycles, h.share(cycles), most)
+	for pc := worst.PC; !h.Place(worst.Where).hasLine() && pc < worstEnd; pc += 4 { // the branch has the line of what it guards
+		if w := (analysis.Where{Object: worst.Object, PC: pc}); at[w] != nil && h.Place(w).hasLine() {
+			a.Source = h.Place(w).Line()
+			break
+		}
+	}
+	return []Advice{a}
 }
 
 func storeDrain(h *Hot, r *Rule) []Advice {
@@ -368,10 +405,11 @@ func simdIdle(h *Hot, r *Rule) []Advice {
 	if !h.worth(exposed) {
 		return nil
 	}
-	return []Advice{{
-		Rule: r.Name, Title: r.Title, Cycles: exposed,
-		Evidence: fmt.Sprintf("%.2f waves on average while any ran; %d cycles (%s) are exposed", occ, exposed, h.share(exposed)),
-	}}
+	list := h.Profile.Sorted(func(c *analysis.InstCost) int64 { return c.Exposed() })
+	// Rounded down, so that it does not read as the threshold.
+	a := h.at(r, list[0], exposed, "%.2f waves on average while any ran: %d cycles (%s) are exposed, %d of them here, more than at any other instruction",
+		math.Floor(100*occ)/100, exposed, h.share(exposed), list[0].Exposed())
+	return []Advice{a}
 }
 
 func incomplete(h *Hot, r *Rule) []Advice {
@@ -385,20 +423,24 @@ func incomplete(h *Hot, r *Rule) []Advice {
 	if len(why) == 0 {
 		return nil
 	}
-	return []Advice{{Rule: r.Name, Title: r.Title, Evidence: strings.Join(why, "; ")}}
+	return []Advice{{
+		Rule: r.Name, Title: r.Title, Evidence: fmt.Sprintf("%s whole, %d begun and %d ended alone; %s unreadable, %s of lost tokens, %s full: %s",
+			Plural(q.WavesComplete, "wave"), q.WavesStartOnly, q.WavesEndOnly, Bytes(q.BytesLost), Plural(q.PacketsLost, "report"),
+			Plural(int64(len(q.BufferFull)), "buffer"), strings.Join(why, "; ")),
+	}}
 }
 
 // occupancy is how many waves shared a traced SIMD on average while any ran there.
 func (h *Hot) occupancy() float64 { return h.Profile.Occupancy() }
 
 func adviceTable(list []Advice) Table {
-	t := Table{Title: "advice ('rigprof hotspots --explain RULE' tells more)", Columns: []Column{Text("rule"), Text("where"), Text("evidence")}}
+	t := Table{Title: "advice ('rigprof hotspots --explain RULE' tells more)", Columns: []Column{Text("rule"), Text("address"), Text("where"), Text("evidence")}}
 	for _, a := range list {
 		where := "-"
 		if a.Insn != "" {
 			where = fmt.Sprintf("%s: %s", a.Source, a.Insn)
 		}
-		t.Add(a.Rule, where, a.Evidence)
+		t.Add(a.Rule, dash(a.Address), where, a.Evidence)
 	}
 	return t
 }

@@ -60,11 +60,13 @@ type Place struct {
 
 // Line is the innermost source line, "vadd.cl:6", or the symbol and offset where there is none.
 func (p *Place) Line() string {
-	if len(p.Frames) > 0 && p.Frames[0].Line > 0 {
+	if p.hasLine() {
 		return fmt.Sprintf("%s:%d", p.Frames[0].File, p.Frames[0].Line)
 	}
 	return p.Kernel + " (no line)"
 }
+
+func (p *Place) hasLine() bool { return len(p.Frames) > 0 && p.Frames[0].Line > 0 }
 
 // Func is the innermost inlined function.
 func (p *Place) Func() string {
