@@ -127,14 +127,18 @@ func runSmallCvt(w *wave, u *uop) {
 		scales = w.fetch(u, s.scale, false)
 	}
 	for l := range w.n {
+		seed := uint32(0)
+		if seeds != nil {
+			seed = seeds[l]
+		}
 		scale := 1.0
 		if scales != nil {
 			scale = e8m0(scales[l] >> 23 & 255)
 		}
 		for i := range s.n {
 			src, at := 0, uint(i)*fw
-			if s.two {
-				src, at = i/(s.n/2), uint(i%(s.n/2))*fw
+			if s.two { // the sources' elements alternate
+				src, at = i%2, uint(i/2)*fw
 			}
 			x := s.from.value(w.sourceBits(u, src, l, at+srcBit, fw))
 			m := &u.x.src[src]
@@ -150,7 +154,8 @@ func runSmallCvt(w *wave, u *uop) {
 			} else {
 				x /= scale
 				if s.sr {
-					code = stochastic(s.to, float32(x), seeds[l], 23-uint(s.to.man), w.saturates(u))
+					code = stochastic(s.to, float32(x), seed, 23-uint(s.to.man), w.saturates(u))
+					seed = prng(seed)
 				} else {
 					code = s.to.from(x, roundEven, w.saturates(u))
 				}
@@ -169,10 +174,6 @@ func runSmallCvt(w *wave, u *uop) {
 			out[0][l] = d[l]&^mask | out[0][l]<<dstBit&mask
 		}
 	}
-	if s.to == &f16f && s.n == 1 {
-		w.store(u, &out[0], w.exec)
-		return
-	}
 	if s.to == &f32f && s.n == 1 {
 		w.finish(u, &out[0], w.storeMask(u))
 		return
@@ -181,6 +182,9 @@ func runSmallCvt(w *wave, u *uop) {
 		w.put(&w.v[int(u.d)+r], &out[r], w.storeMask(u))
 	}
 }
+
+// prng is the next number of v_prng_b32, which conversions of several elements take for each.
+func prng(a uint32) uint32 { return a<<1 ^ uint32(int32(a)>>31)&0xc5 }
 
 // storeMask is the lanes that an instruction with DPP may write.
 func (w *wave) storeMask(u *uop) uint64 {

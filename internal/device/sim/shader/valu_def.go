@@ -260,7 +260,7 @@ func defineIntegers() {
 	}})
 	def("v_cls_i32 v_ffbh_i32", vdef{l1: clsI32})
 	def("v_bitop3_b32 v_bitop3_b16", vdef{}) // the truth table is in the modifiers: compiled apart
-	def("v_prng_b32", vdef{l1: func(a uint32) uint32 { return a<<1 ^ uint32(int32(a)>>31)&0xc5 }})
+	def("v_prng_b32", vdef{l1: prng})
 	def("v_sad_u8", vdef{l3: func(a, b, c uint32) uint32 { return sadU8(a, b) + c }})
 	def("v_sad_hi_u8", vdef{l3: func(a, b, c uint32) uint32 { return sadU8(a, b)<<16 + c }})
 	def("v_sad_u16", vdef{l3: func(a, b, c uint32) uint32 { return absDiff(a&0xffff, b&0xffff) + absDiff(a>>16, b>>16) + c }})
