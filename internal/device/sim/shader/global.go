@@ -101,12 +101,12 @@ func runLoad32(w *wave, u *uop) {
 	w.refRuns(m, 4, mask, runs)
 }
 
-// gatherDword loads dword k of each lane's bytes, at least 4. It returns false where they are not all in the mapping used last.
+// gatherDword loads dword k of each lane's bytes, at least 4. It returns false where they are not all in one mapping.
 func (w *wave) gatherDword(d *vreg, bytes, k int) bool {
-	seg := &w.mem.seg[0]
-	if !hasAVX || len(seg.b) < bytes {
+	if !hasAVX || w.mem.find(w.addr[0], bytes, false) == nil {
 		return false
 	}
+	seg := &w.mem.seg[0]
 	p, limit := unsafe.Pointer(&seg.b[4*k]), uint64(len(seg.b)-bytes+1)
 	return avxGather(lo(d), (*[32]uint64)(w.addr[:32]), p, seg.base, limit) &&
 		(w.n == 32 || avxGather(hi(d), (*[32]uint64)(w.addr[32:]), p, seg.base, limit))
@@ -212,14 +212,22 @@ func runLoadSmall(w *wave, u *uop) {
 	size := m.bytes
 	runs, row := w.addressesBy(m, size)
 	mask := w.exec
-	a, t := &w.addr, &w.t[3]
-	done := 0
-	if runs == 0 && mask == w.full && w.gatherDword(t, 4, 0) {
-		done = w.n
-		keep := uint32(1)<<(8*size) - 1
-		for l := range t {
-			t[l] &= keep
+	a, d, t := &w.addr, &w.v[m.dst], &w.t[3]
+	full := mask == w.full
+	done := 0 // lanes
+	switch {
+	case !full:
+	case row && size == 2 && hasAVX:
+		if b := w.mem.find(a[0], 2*w.n, false); b != nil {
+			b = b[:2*w.n]
+			avxWidenU16(lo(t), unsafe.Pointer(&b[0]))
+			if w.n == 64 {
+				avxWidenU16(hi(t), unsafe.Pointer(&b[64]))
+			}
+			done = w.n
 		}
+	case w.gatherDword(t, 4, 0):
+		done = w.n
 	}
 	for l := done; l < w.n && l < 64; l += 8 {
 		part := mask >> l & 255
@@ -245,25 +253,45 @@ func runLoadSmall(w *wave, u *uop) {
 			}
 		}
 	}
-	d := &w.v[m.dst]
-	if m.sext {
-		shift := uint(32 - 8*m.bytes)
-		for l := range t {
-			t[l] = uint32(int32(t[l]<<(shift&31)) >> (shift & 31))
-		}
+	// What is above the data's bits is not defined here.
+	to := t
+	if full {
+		to = d
 	}
+	keep := uint32(1)<<(8*size&31) - 1
 	switch {
+	case m.sext || size == 1 && (m.high || m.d16):
+		shift := uint(32-8*size) & 31
+		for l := 0; l < w.n && l < 64; l++ {
+			x := t[l] & keep
+			if m.sext {
+				x = uint32(int32(x<<shift) >> shift)
+			}
+			switch {
+			case m.high:
+				x = d[l]&0xffff | x<<16
+			case m.d16:
+				x = d[l]&0xffff0000 | x&0xffff
+			}
+			to[l] = x
+		}
 	case m.high:
-		for l := range t {
-			t[l] = d[l]&0xffff | t[l]<<16
+		for l := 0; l < w.n && l < 64; l++ {
+			to[l] = d[l]&0xffff | t[l]<<16
 		}
 	case m.d16:
-		for l := range t {
-			t[l] = d[l]&0xffff0000 | t[l]&0xffff
+		for l := 0; l < w.n && l < 64; l++ {
+			to[l] = d[l]&0xffff0000 | t[l]&0xffff
+		}
+	default:
+		for l := 0; l < w.n && l < 64; l++ {
+			to[l] = t[l] & keep
 		}
 	}
-	w.put(d, t, mask)
-	if row && mask == w.full {
+	if !full {
+		w.put(d, t, mask)
+	}
+	if row && full {
 		w.refRow(m, size)
 		return
 	}

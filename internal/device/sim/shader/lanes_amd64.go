@@ -159,6 +159,9 @@ func avxLDSPut(v, d *lanes, p unsafe.Pointer)
 func avxGather(d *lanes, a *[32]uint64, p unsafe.Pointer, base, limit uint64) bool
 
 //go:noescape
+func avxWidenU16(d *lanes, p unsafe.Pointer)
+
+//go:noescape
 func avxLines(a *[64]uint64, n int, bytes uint64) int
 
 //go:noescape

@@ -193,6 +193,21 @@ outside:
 	VZEROUPPER
 	RET
 
+// func avxWidenU16(d *lanes, p unsafe.Pointer): 32 numbers of 16 bits
+TEXT ·avxWidenU16(SB), NOSPLIT, $0-16
+	MOVQ d+0(FP), DI
+	MOVQ p+8(FP), SI
+	VPMOVZXWD 0(SI), Y0
+	VPMOVZXWD 16(SI), Y1
+	VPMOVZXWD 32(SI), Y2
+	VPMOVZXWD 48(SI), Y3
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU Y1, 32(DI)
+	VMOVDQU Y2, 64(DI)
+	VMOVDQU Y3, 96(DI)
+	VZEROUPPER
+	RET
+
 // func avxLines(a *[64]uint64, n int, bytes uint64) int: how many 128-byte lines n ascending addresses, a multiple of 4, are
 // in. It returns -1 where they do not ascend or an access is in two lines.
 TEXT ·avxLines(SB), NOSPLIT, $0-32

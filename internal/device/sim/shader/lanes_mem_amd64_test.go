@@ -110,6 +110,11 @@ func TestAVXMemory(t *testing.T) {
 			lines = len(seen)
 		}
 		same("lines", lines, avxLines(&at, n, size))
+		avxWidenU16(&got, unsafe.Pointer(&data[off]))
+		for i := range want {
+			want[i] = uint32(le.Uint16(data[off+2*i:]))
+		}
+		same("widen u16", want, got)
 		step := uint32(r.IntN(100))
 		for i := range want {
 			want[i] = le.Uint32(data[uint32(i)*step:])

@@ -26,6 +26,7 @@ func avxLargest(v *lanes) uint32                                                
 func avxLDS(d *vreg, v *lanes, p unsafe.Pointer, words int)                        {}
 func avxLDSPut(v, d *lanes, p unsafe.Pointer)                                      {}
 func avxGather(d *lanes, a *[32]uint64, p unsafe.Pointer, base, limit uint64) bool { return false }
+func avxWidenU16(d *lanes, p unsafe.Pointer)                                       {}
 func avxLines(a *[64]uint64, n int, bytes uint64) int                              { return 0 }
 func avxStrided(d *lanes, p unsafe.Pointer, step uint32)                           {}
 func avxAddress64(a *[32]uint64, low, high *lanes, base, step uint64) uint32       { return 0 }

@@ -93,8 +93,9 @@ type ldsPattern struct {
 
 // ldsPatterns are those seen last.
 type ldsPatterns struct {
-	p    [6]ldsPattern
-	next int
+	p     [6]ldsPattern
+	next  int
+	fresh int // added since the last one was found again
 }
 
 // find returns the pattern of an access, nil if it is new.
@@ -107,12 +108,16 @@ func (c *ldsPatterns) find(w *wave, v *vreg, base uint32, words, group int, one 
 		if b := int64(base); b+p.least < 0 || b+p.most >= 1<<32 {
 			return nil // wraps
 		}
+		c.fresh = 0
 		return p
 	}
 	return nil
 }
 
 func (c *ldsPatterns) add(w *wave, v *vreg, base uint32, words, group int, one bool, r *MemRef, low int64) {
+	if c.fresh++; c.fresh > 64 && c.fresh%16 != 0 {
+		return // addresses seem to be random
+	}
 	p := &c.p[c.next]
 	p.cycles = 0
 	p.least, p.most = 0, 0
@@ -163,24 +168,45 @@ func (w *wave) simpleLDS(words, group int) (low uint64, cycles int, ok bool) {
 	return low, max(w.n*words/32, w.n/group), true
 }
 
+// ldsBanks counts without branches which dwords a group of lanes needs of each bank.
+type ldsBanks struct {
+	seen []uint32 // by dword of LDS: the turn that it was last needed in
+	turn uint32
+}
+
+// next returns the table and the number of a new turn.
+func (b *ldsBanks) next(dwords int) ([]uint32, uint32) {
+	if b.turn++; len(b.seen) < dwords || b.turn == 0 {
+		b.seen, b.turn = make([]uint32, dwords), 1
+	}
+	return b.seen, b.turn
+}
+
 // bankPasses is the largest number of different dwords that one bank must serve.
 func (w *wave) bankPasses(first int, part uint64, words int, low *uint64) int {
-	// Usually no bank has two dwords to serve.
-	var one [32]uint32
-	clash := false
-	for x := part; x != 0 && !clash; x &= x - 1 {
+	seen, turn := w.mem.banks.next(len(w.g.lds) / 4)
+	var count [32]uint32
+	worst := uint32(1)
+	for x := part; x != 0; x &= x - 1 {
 		a := w.addr[(first+bits.TrailingZeros64(x))&63]
 		*low = min(*low, a)
-		for k := range words {
-			d := uint32(a>>2) + uint32(k)
-			b := &one[d&31]
-			clash = clash || *b != 0 && *b != d+1
-			*b = d + 1
+		at := a >> 2
+		for k := range uint64(words) {
+			d := at + k
+			if d >= uint64(len(seen)) {
+				return w.bankPassesAnywhere(first, part, words, low)
+			}
+			n := count[d&31] + b2u(seen[d] != turn)
+			seen[d] = turn
+			count[d&31] = n
+			worst = max(worst, n)
 		}
 	}
-	if !clash {
-		return 1
-	}
+	return int(worst)
+}
+
+// bankPassesAnywhere is bankPasses for addresses that may lie outside LDS.
+func (w *wave) bankPassesAnywhere(first int, part uint64, words int, low *uint64) int {
 	// Distinct dwords, and which of them each bank has. A group of lanes moves at most 64.
 	var dwords [64]uint32
 	var of [32]uint64

@@ -5,9 +5,10 @@ import "encoding/binary"
 // window remembers the mappings that a worker touched last.
 type window struct {
 	mem Memory
-	seg [8]segment // most recent first
+	seg [8]segment // the first is the one used last
 
 	patterns ldsPatterns
+	banks    ldsBanks
 	tiles    *tileBuffers // of matrix instructions, when there were any
 }
 
@@ -32,8 +33,7 @@ func (x *window) search(addr uint64, n int, write bool) []byte {
 	for i := 1; i < len(x.seg); i++ {
 		s := x.seg[i]
 		if off := addr - s.base; off < uint64(len(s.b)) && uint64(len(s.b))-off >= uint64(n) && (s.write || !write) {
-			copy(x.seg[1:i+1], x.seg[:i])
-			x.seg[0] = s
+			x.seg[0], x.seg[i] = s, x.seg[0]
 			return s.b[off:]
 		}
 	}
