@@ -165,6 +165,9 @@ func (p *Processor) run(ctx context.Context, words []uint32, buf uint64, base in
 			// A ring's PRED_EXEC has no effect.
 			if p.depth > 0 {
 				predicated = int(pkt.Body[0] & 0x3fff)
+				if predicated > len(words)-off-n {
+					return fail(fmt.Errorf("%d dwords to predicate, %d are left", predicated, len(words)-off-n))
+				}
 				p.active = all & (pkt.Body[0] >> 24)
 				off += n
 				if predicated == 0 {

@@ -356,7 +356,7 @@ func (p *Processor) atomicMem(ctx context.Context, b []uint32) error {
 	wide := op == atomicSwap64
 	n := uint64(4)
 	if wide {
-		n = 8
+		addr, n = addr&^7, 8
 	}
 	m, err := p.bytes(addr, n, true)
 	if err != nil {
