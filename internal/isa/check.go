@@ -59,6 +59,9 @@ func (in *Inst) operandsExist(op *Op, y bool) bool {
 		case KindImm:
 			continue
 		case KindVGPR, KindAV, KindAcc:
+			if o.Kind != KindVGPR && o.Bits > 32 && in.pastLast(op, i) {
+				return false
+			}
 			if (in.Form != SDWA || f != FieldSrc1) && !(f == FieldVdst && op.Has(FlagSDST)) {
 				continue
 			}
@@ -66,9 +69,9 @@ func (in *Inst) operandsExist(op *Op, y bool) bool {
 			p := l[f]
 			v := in.Raw[p.lo>>5&3] >> (p.lo & 31) & uint32(1<<p.width-1)
 			switch { // what always exists, the common cases first
+			case f == FieldRsrc, f == FieldSamp:
 			case v >= SrcVGPR:
 				continue
-			case f == FieldRsrc, f == FieldSamp:
 			case f == FieldSbase:
 				if v < 48 {
 					continue
@@ -86,6 +89,12 @@ func (in *Inst) operandsExist(op *Op, y bool) bool {
 	return true
 }
 
+// pastLast tells whether an operand is a run of AGPRs that does not end with a255.
+func (in *Inst) pastLast(op *Op, i int) bool {
+	a := in.arg(op, i, false)
+	return a.Kind == ArgAGPR && int(a.Reg)+a.Regs() > 256
+}
+
 // argExists is the complete test of one operand.
 func (in *Inst) argExists(op *Op, i int, y bool) bool {
 	a := in.arg(op, i, y)
@@ -96,6 +105,8 @@ func (in *Inst) argExists(op *Op, i int, y bool) bool {
 		}
 		k := op.Operands()[i].Kind
 		return !(k == KindSrcV || k == KindSrcAV || k == KindSrcVI || k == KindSrcAVI) || a.Reg >= 124
+	case ArgAGPR:
+		return int(a.Reg)+a.Regs() <= 256
 	case ArgConst, ArgLiteral:
 		k := op.Operands()[i].Kind
 		return k != KindSrcV && k != KindSrcAV && k != KindSrcAcc
@@ -135,8 +146,10 @@ func (in *Inst) scalarExists(a *Arg) bool {
 		return n == 1
 	case r < 128:
 		return n == 1 || n == 2 && r == ExecLo
+	case r == 231 && n > 1, r == 230 && n > 2:
+		return false
 	case r == 230 || r == 231, r >= SrcSharedBase && r <= 239, r >= SrcVccz && r <= SrcScc:
-		return n <= 2 || in.Op.Class == Matrix
+		return n <= 2 || in.Op.Class == Matrix && (!cdna || in.Arch != CDNA4 && in.Op.Has(FlagSMFMAC) && a.Field == FieldSrc1)
 	case r == 254:
 		return n == 1
 	}
@@ -156,7 +169,15 @@ func (in *Inst) zeroFields() bool {
 		return true
 	}
 	switch op.Format {
+	case LDSDIR:
+		if in.Arch == RDNA4 {
+			return in.Raw[0]>>22&1 == 0
+		}
+		return in.Raw[0]>>22&3 == 0
 	case DS:
+		if in.Arch == RDNA4 && in.Raw[0]>>17&1 != 0 || !in.gdsExists() {
+			return false
+		}
 		if op.count == 0 && (in.Field(FieldOffset0) != 0 || in.Field(FieldOffset1) != 0 || in.Flag(FieldGds)) && op.Name == "ds_nop" {
 			return false
 		}
@@ -166,12 +187,18 @@ func (in *Inst) zeroFields() bool {
 		if !rdna {
 			none = 0
 		}
+		if in.Arch == CDNA2 && !in.flatBits() {
+			return false
+		}
 		return !in.Flag(FieldSve) && in.Field(FieldSaddr) == none
 	case GLOBAL, SCRATCH:
+		if in.Arch == CDNA2 && !in.flatBits() {
+			return false
+		}
 		if rdna && op.count == 0 && in.Field(FieldSaddr) != 124 {
 			return false
 		}
-		return !(op.Format == GLOBAL && in.Flag(FieldSve)) && !(op.Has(FlagLDS) && in.Flag(FieldAcc))
+		return !(op.Format == GLOBAL && in.Flag(FieldSve) && in.Arch != CDNA2) && !(op.Has(FlagLDS) && in.Flag(FieldAcc))
 	case SMEM:
 		switch {
 		case in.Arch == RDNA4:
@@ -181,8 +208,11 @@ func (in *Inst) zeroFields() bool {
 		}
 		return op.names(FieldSoffset) || !in.Flag(FieldImm)
 	case MUBUF:
+		if !rdna {
+			return in.bufferBits()
+		}
 		if op.count == 0 || op.Name == "buffer_store_lds_dword" {
-			if in.Flag(FieldOffen) || in.Flag(FieldIdxen) || in.Flag(FieldGLC) || op.Code >= 62 && (in.Flag(FieldSC0) || in.Flag(FieldNT) || in.Flag(FieldSC1) || in.Flag(FieldAcc)) && !rdna {
+			if in.Flag(FieldOffen) || in.Flag(FieldIdxen) || in.Flag(FieldGLC) || in.Flag(FieldDLC) {
 				return false
 			}
 			return in.Flag(FieldLds) == (op.count != 0 || op.Name == "buffer_store_lds_dword") && !in.Flag(FieldTfe)
@@ -204,14 +234,14 @@ func (in *Inst) zeroFields() bool {
 	case VOPD:
 		return (op.count > 2 || in.Field(FieldSrcX1) == 0) && (in.OpY.count > 2 || in.Field(FieldSrcY1) == 0)
 	case VOP3, VOP3SD:
-		if rdna && in.Form < DPP16 && !zero(FieldSrc0) || rdna && !zero(FieldSrc1, FieldSrc2) || op.count == 0 && in.Field(FieldVdst) != 0 {
+		if op.count == 0 && in.Field(FieldVdst) != 0 {
 			return false
 		}
 	case VOP3P:
-		if (strings.HasPrefix(op.Name, "v_dot4_f32_") || op.Class == Matrix && in.Arch == RDNA4 && !op.Has(FlagSWMMAC)) && (in.Field(FieldOpSel) != 0 || in.OpSelHi() != 7) {
+		if rdna && in.Raw[0]>>23&1 != 0 || op.Name == "v_mfma_ld_scale_b32" && in.Field(FieldVdst) != 0 {
 			return false
 		}
-		if rdna && !zero(FieldSrc2) {
+		if (strings.HasPrefix(op.Name, "v_dot4_f32_") || op.Class == Matrix && in.Arch == RDNA4 && !op.Has(FlagSWMMAC)) && (in.Field(FieldOpSel) != 0 || in.OpSelHi() != 7) {
 			return false
 		}
 		if in.HasField(FieldCbsz) {
@@ -223,6 +253,56 @@ func (in *Inst) zeroFields() bool {
 		return op.names(FieldSrc2) || in.Field(FieldOpSel)&4 == 0 || op.Class == Matrix && rdna
 	}
 	return true
+}
+
+// gdsExists tells whether the GDS bit is as LLVM wants it: set for the semaphores, 0 for what moves data between lanes.
+func (in *Inst) gdsExists() bool {
+	name := in.Op.Name
+	switch {
+	case name == "ds_ordered_count", strings.HasSuffix(name, "_gs_reg_rtn"):
+		return in.Flag(FieldGds)
+	case strings.HasPrefix(name, "ds_gws"):
+		return in.Flag(FieldGds) && (in.Op.count > 0 || !in.Flag(FieldAcc))
+	case strings.HasSuffix(name, "permute_b32"), strings.HasPrefix(name, "ds_bvh"):
+		return !in.Flag(FieldGds)
+	}
+	return name != "ds_nop" || !in.Flag(FieldAcc)
+}
+
+// bufferBits checks the bits of gfx9's MUBUF that only some operations have.
+func (in *Inst) bufferBits() bool {
+	op := in.Op
+	lds := in.Flag(FieldLds)
+	if op.count == 0 || op.Name == "buffer_store_lds_dword" {
+		if in.Flag(FieldOffen) || in.Flag(FieldIdxen) || in.Flag(FieldAcc) || lds != (op.count != 0) {
+			return false
+		}
+		switch op.Name {
+		case "buffer_invl2":
+			return !in.Flag(FieldSC0) && !in.Flag(FieldSC1)
+		case "buffer_wbinvl1", "buffer_wbinvl1_vol":
+			return !in.Flag(FieldSC0) && !in.Flag(FieldSC1) && (in.Arch == CDNA2 || !in.Flag(FieldNT))
+		}
+		return true
+	}
+	if lds && (op.shown&modLds == 0 || in.Flag(FieldAcc) || in.Arch != CDNA4 && strings.HasPrefix(op.Name, "buffer_load_dwordx")) {
+		return false
+	}
+	return !(in.Arch == CDNA2 && in.Flag(FieldSC1) && in.noSCC())
+}
+
+// flatBits checks gfx90a's bits of FLAT, GLOBAL and SCRATCH: the loads to LDS and the coherence bit.
+func (in *Inst) flatBits() bool {
+	if in.Op.Format != FLAT && in.Flag(FieldSve) && (in.Op.shown&modLds == 0 || in.Flag(FieldAcc)) {
+		return false
+	}
+	return !(in.Flag(FieldSC1) && in.noSCC())
+}
+
+// noSCC tells whether the operation is one of gfx90a's float atomics, which LLVM refuses with the coherence bit.
+func (in *Inst) noSCC() bool {
+	n := in.Op.Name
+	return in.Op.Has(FlagAtomic) && (strings.HasSuffix(n, "_f64") || strings.HasSuffix(n, "_f32") || strings.HasSuffix(n, "_pk_add_f16"))
 }
 
 // immData tells whether the data field holds a number: probes and prefetches.
@@ -274,6 +354,9 @@ func (in *Inst) shortModifiersExist() bool {
 		}
 	}
 	if in.Form == SDWA && op.Format != VOPC && !floatDst && in.Field(FieldOmod) != 0 {
+		return false
+	}
+	if in.Form == SDWA && op.Format == VOPC && in.Flag(FieldSD) && !in.scalarExists(&Arg{Reg: in.sdwaDst(), Bits: 64}) {
 		return false
 	}
 	if in.Form == SDWA && !named[1] && (in.Field(FieldSrc1Sel) != 0 || in.Flag(FieldS1)) {

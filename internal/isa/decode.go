@@ -153,6 +153,9 @@ func (in *Inst) decodeForm() error {
 			in.longer(Lit)
 		}
 	case SOP2, SOPC:
+		if op.Name == "s_set_gpr_idx_on" && w&0xff != SrcLiteral {
+			return nil // its second operand is a number
+		}
 		if op.Has(FlagLiteral) || w&0xff == SrcLiteral || w>>8&0xff == SrcLiteral {
 			in.longer(Lit)
 		}

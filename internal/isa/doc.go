@@ -1,8 +1,9 @@
 // Package isa decodes and prints the instructions of CDNA2, CDNA3, CDNA4, RDNA3, RDNA3.5 and RDNA4 GPUs.
 //
 // Opcodes, operand sizes and bit positions are generated from tables/, whose rows come from AMD's machine-readable
-// ISA description; mnemonics, implicit registers and the text are LLVM's (22.1.8 where versions differ). Tables for
-// gfx90a are derived from gfx942's by the differences that LLVM's public sources name, and are marked unverified.
+// ISA description; mnemonics, implicit registers and the text are LLVM's (22.1.8 where versions differ). gfx90a's rows are
+// gfx942's and what LLVM's disassembler takes besides, its image instructions apart. TestLLVM compares with LLVM itself:
+// size, text and what is refused, for made up and for random words.
 //
 // [Decode] turns bytes into an [Inst], a value that points into the static tables and allocates nothing. It takes what
 // hardware runs; [DecodeStrict] refuses more, all that LLVM's disassembler refuses. [Inst.Arg]

@@ -73,6 +73,9 @@ func TestEnums(t *testing.T) {
 				}
 				want := c[2+i]
 				checked[prefix]++
+				if strings.Contains(got, "SCHED_MODE") { // 22's name
+					continue
+				}
 				if strings.Contains(got, "src_flat_scratch_base") || want == "" && (prefix == "s_waitcnt_depctr" || strings.HasPrefix(prefix, "s_delay")) {
 					continue
 				}

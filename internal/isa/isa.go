@@ -412,6 +412,7 @@ const (
 	FieldScope // RDNA4
 	FieldTH
 	FieldNV
+	FieldScaleOffset // gfx12: bits that only gfx1250 uses
 
 	FieldDim // images
 	FieldDmask

@@ -40,6 +40,9 @@ func (in *Inst) modifiersExist() bool {
 	if in.Form >= DPP16 && in.Op.selectsByte() {
 		bad &^= 15 << modOpSel // of the four select bits of these LLVM looks only at two, but in the plain form
 	}
+	if in.strayHalf() { // the form without halves takes less
+		bad |= in.modBits() & in.Op.ignored & (63 << modAbs)
+	}
 	return bad == 0
 }
 

@@ -41,7 +41,7 @@ func (in *Inst) appendOpRegs(dst []RegRange, op *Op, y bool, wave int) []RegRang
 		case ArgAGPR:
 			r.File = FileAGPR
 		case ArgScalar:
-			r.File = FileScalar
+			r.File, r.First = FileScalar, in.maskReg(&a, wave)
 			switch {
 			case a.Reg == in.Arch.Null():
 				continue

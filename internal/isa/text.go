@@ -246,6 +246,17 @@ func (p *printer) literal(v uint32, bits int, t Type, count int) {
 	p.byte(')')
 }
 
+// maskReg is an operand's scalar register: of a lane mask in wave64 the even one, as LLVM has it.
+func (in *Inst) maskReg(a *Arg, wave int) uint16 {
+	if wave == 64 && in.maskArg(a) {
+		b := *a
+		b.Type, b.Bits = TypeB64, 64
+		in.align(&b)
+		return b.Reg
+	}
+	return a.Reg
+}
+
 // plainHex prints a literal whose integers alone LLVM marks.
 func (p *printer) plainHex(v uint32) {
 	if n := int32(v); n >= -16 && n <= 64 {
@@ -284,7 +295,7 @@ func (p *printer) arg(a *Arg) {
 	case ArgAGPR:
 		p.tuple("a", int(a.Reg), n)
 	case ArgScalar:
-		p.sreg(a.Reg, n)
+		p.sreg(p.in.maskReg(a, p.wave), n)
 	case ArgConst:
 		if a.Field == FieldSrc1 && p.in.Form >= DPP16 && strings.HasPrefix(p.in.Op.Name, "v_fmac_") {
 			p.hex(uint64(a.Reg)) // LLVM prints the code, as if it were the number

@@ -8,6 +8,11 @@ func (p *printer) cache() {
 	switch {
 	case in.Arch == RDNA4:
 		p.thScope()
+	case in.Arch.CDNA() && in.Op.count == 0 && in.Op.Format == MUBUF: // write-backs and invalidations
+		if in.Arch != CDNA2 {
+			p.opt(FieldSC0, " sc0")
+			p.opt(FieldSC1, " sc1")
+		}
 	case in.Arch == CDNA2 && in.Op.Format != SMEM:
 		p.opt(FieldSC0, " glc")
 		p.opt(FieldNT, " slc")
@@ -28,6 +33,7 @@ var scopeNames = [4]string{"", " scope:SCOPE_SE", " scope:SCOPE_DEV", " scope:SC
 // thScope prints RDNA4's temporal hint and scope.
 func (p *printer) thScope() {
 	in := &p.in
+	p.opt(FieldScaleOffset, " scale_offset")
 	th, scope := in.Field(FieldTH), in.Field(FieldScope)
 	switch {
 	case th == 0:
@@ -165,6 +171,9 @@ func (p *printer) flat() {
 		switch a.Field {
 		case FieldVdst:
 			vdst = a
+			if in.Arch == CDNA2 && in.Op.Format != FLAT && in.Flag(FieldSve) {
+				continue // it goes to LDS
+			}
 			if a.Dir != OutRtn || in.Returns() {
 				p.next()
 				p.arg(&vdst)
@@ -248,9 +257,14 @@ func (p *printer) buffer() {
 		p.str(" offset:")
 		p.dec(int64(v))
 	}
+	if in.Op.Has(FlagStore) {
+		p.opt(FieldLds, " lds")
+	}
 	p.cache()
 	p.opt(FieldTfe, " tfe")
-	p.opt(FieldLds, " lds")
+	if !in.Op.Has(FlagStore) {
+		p.opt(FieldLds, " lds")
+	}
 }
 
 // format prints MTBUF's data format.

@@ -101,18 +101,24 @@ func (p *printer) version(imm uint32) {
 		p.hex(uint64(imm))
 		return
 	}
-	sep := "|"
+	at := len(p.b)
 	if v := imm & 0xff; v < uint32(len(versionNames)) && versionNames[v] != "" {
 		p.str(versionNames[v])
-		sep = " | "
 	} else {
 		p.dec(int64(v))
 	}
+	flags := 0
 	for i, name := range versionFlags {
-		if imm>>(13+i)&1 != 0 {
-			p.str(sep)
-			p.str(name)
+		if imm>>(13+i)&1 == 0 {
+			continue
 		}
+		if flags++; flags > 1 { // each further one puts the rest in brackets
+			p.b = append(p.b, ' ', ' ')
+			copy(p.b[at+1:], p.b[at:len(p.b)-2])
+			p.b[at], p.b[len(p.b)-1] = '(', ')'
+		}
+		p.byte('|')
+		p.str(name)
 	}
 }
 

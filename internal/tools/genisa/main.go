@@ -69,7 +69,7 @@ var fieldName = map[string]string{
 	"d16": "D16", "data": "Data", "data0": "Data", "data1": "Data1", "dfmt": "Dfmt", "dim": "Dim", "dlc": "DLC",
 	"dmask": "Dmask", "done": "Done", "dpp": "DppCtrl", "dst_sel": "DstSel", "dst_unused": "DstUnused", "en": "En",
 	"fi": "DppFI", "format": "Format", "gds": "Gds", "glc": "GLC", "idxen": "Idxen", "imm": "Imm", "ioffset": "Offset",
-	"lane_sel_0": "Dpp8", "lds": "Lds", "lwe": "Lwe", "neg": "Neg", "neg_hi": "NegHi", "nfmt": "Nfmt", "nt": "NT", "nv": "NV",
+	"lane_sel_0": "Dpp8", "lds": "Lds", "lwe": "Lwe", "neg": "Neg", "neg_hi": "NegHi", "nfmt": "Nfmt", "nt": "NT", "nv": "NV", "scale_offset": "ScaleOffset",
 	"offen": "Offen", "offset": "Offset", "offset0": "Offset0", "offset1": "Offset1", "omod": "Omod", "opsel": "OpSel",
 	"opsel_hi": "OpSelHi", "opsel_hi2": "OpSelHi2", "opx": "OpX", "opy": "OpY", "r128": "R128", "row": "Row",
 	"row_mask": "DppRowMask", "rsrc": "Rsrc", "s0": "S0", "s1": "S1", "saddr": "Saddr", "samp": "Samp", "sbase": "Sbase",
