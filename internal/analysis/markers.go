@@ -66,3 +66,33 @@ func Spans(marks []Mark, stop int64, meaning func(value uint32, short bool) Mark
 	}
 	return spans, unmatched
 }
+
+// Undelay takes out of times, when words reached the trace, what each word took longer than the quickest of them. clocks are the low bits of
+// the shader clock, from bit shift on, when each was sent. It tells the most that it took out.
+//
+// The trace's time and the clock begin anywhere, so the least delay itself stays unknown and in. A word that took longer than half the
+// clock's range counts as the wrong one.
+func Undelay(times []int64, clocks []uint32, bits, shift int) (most int64) {
+	if len(times) == 0 || bits < 1 || bits > 32 {
+		return 0
+	}
+	delay := func(i int) int64 { return times[i]>>shift - int64(clocks[i]) }
+	mask := int64(1)<<bits - 1
+	base := delay(0)
+	least := int64(0)
+	ds := make([]int64, len(times))
+	for i := range times {
+		d := (delay(i) - base) & mask
+		if d > mask>>1 {
+			d -= mask + 1
+		}
+		ds[i] = d
+		least = min(least, d)
+	}
+	for i := range times {
+		late := (ds[i] - least) << shift
+		times[i] -= late
+		most = max(most, late)
+	}
+	return most
+}

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,4 +73,33 @@ func FuzzSpans(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Words arrive late by different times; the clock in them says when they were sent, but for a constant.
+func TestUndelay(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	const bits, shift, offset = 12, 3, 987654321
+	var sent, arrived []int64
+	var clocks []uint32
+	at := int64(1000)
+	least := int64(1 << 40)
+	for range 300 {
+		at += r.Int64N(5000) &^ 7 // beyond the clock's range in all
+		delay := 16 + r.Int64N(2000)&^7
+		least = min(least, delay)
+		sent, arrived = append(sent, at), append(arrived, at+delay)
+		clocks = append(clocks, uint32((at+offset)>>shift)&(1<<bits-1))
+	}
+	most := Undelay(arrived, clocks, bits, shift)
+	for i := range sent {
+		if d := arrived[i] - sent[i] - least; d < -8 || d > 8 {
+			t.Fatalf("word %d at %d, sent at %d, the least delay is %d", i, arrived[i], sent[i], least)
+		}
+	}
+	if most < 1500 || most > 2010 {
+		t.Errorf("%d cycles at most", most)
+	}
+	if n := Undelay(nil, nil, bits, shift); n != 0 {
+		t.Errorf("%d", n)
+	}
 }

@@ -2,8 +2,10 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/google/pprof/profile"
@@ -126,11 +128,11 @@ func (h *Hot) WritePprof(w io.Writer) error {
 // speedscope's file format: https://www.speedscope.app/file-format-schema.json
 type (
 	ssFile struct {
-		Schema   string      `json:"$schema"`
-		Name     string      `json:"name"`
-		Exporter string      `json:"exporter"`
-		Shared   ssShared    `json:"shared"`
-		Profiles []ssProfile `json:"profiles"`
+		Schema   string   `json:"$schema"`
+		Name     string   `json:"name"`
+		Exporter string   `json:"exporter"`
+		Shared   ssShared `json:"shared"`
+		Profiles []any    `json:"profiles"` // ssProfile, ssEvented
 	}
 	ssShared struct {
 		Frames []ssFrame `json:"frames"`
@@ -149,25 +151,41 @@ type (
 		Samples    [][]int `json:"samples"`
 		Weights    []int64 `json:"weights"`
 	}
+	ssEvented struct {
+		Type       string    `json:"type"`
+		Name       string    `json:"name"`
+		Unit       string    `json:"unit"`
+		StartValue int64     `json:"startValue"`
+		EndValue   int64     `json:"endValue"`
+		Events     []ssEvent `json:"events"`
+	}
+	ssEvent struct {
+		Type  string `json:"type"` // O opens, C closes
+		Frame int    `json:"frame"`
+		At    int64  `json:"at"`
+	}
 )
 
-// WriteSpeedscope writes one sampled profile each for cycles, stall and exposed cycles.
+// WriteSpeedscope writes one sampled profile each for cycles, stall and exposed cycles, and, where waves sent markers, one over time for each slot.
 func (h *Hot) WriteSpeedscope(w io.Writer) error {
 	f := ssFile{Schema: "https://www.speedscope.app/file-format-schema.json", Name: h.Device.title(), Exporter: "rigprof"}
 	frames := map[string]int{}
 	f.Shared.Frames = []ssFrame{} // an empty list, not null: viewers insist
+	frame := func(s string) int {
+		id, ok := frames[s]
+		if !ok {
+			id = len(f.Shared.Frames)
+			frames[s] = id
+			f.Shared.Frames = append(f.Shared.Frames, ssFrame{Name: s})
+		}
+		return id
+	}
 	samples := [][]int{}
 	weights := [][]int64{{}, {}, {}}
 	h.samples(func(stack []string, c *analysis.InstCost) {
 		var ids []int
 		for _, s := range stack {
-			id, ok := frames[s]
-			if !ok {
-				id = len(f.Shared.Frames)
-				frames[s] = id
-				f.Shared.Frames = append(f.Shared.Frames, ssFrame{Name: s})
-			}
-			ids = append(ids, id)
+			ids = append(ids, frame(s))
 		}
 		samples = append(samples, ids)
 		for i, n := range []int64{c.Cycles(), c.Stall, c.Exposed()} {
@@ -181,7 +199,66 @@ func (h *Hot) WriteSpeedscope(w io.Writer) error {
 		}
 		f.Profiles = append(f.Profiles, p)
 	}
+	for _, p := range h.markerProfiles(frame) {
+		f.Profiles = append(f.Profiles, p)
+	}
 	return WriteJSON(w, f)
+}
+
+// maxMarkerProfiles bounds the slots whose markers a speedscope file shows: its menu lists each.
+const maxMarkerProfiles = 64
+
+// markerProfiles are the markers of each slot over time.
+func (h *Hot) markerProfiles(frame func(string) int) []*ssEvented {
+	type key struct {
+		dispatch, engine int
+		slot
+	}
+	slots := map[key][]*MarkerSpan{}
+	var order []key
+	for i := range h.Markers {
+		m := &h.Markers[i]
+		k := key{m.Dispatch, m.Engine, slot{m.CU, m.SIMD, m.Slot}}
+		if slots[k] == nil {
+			order = append(order, k)
+		}
+		slots[k] = append(slots[k], m)
+	}
+	var out []*ssEvented
+	for i, k := range order {
+		if i >= maxMarkerProfiles {
+			out[i-1].Name += fmt.Sprintf(" (%d more slots are left out)", len(order)-i)
+			break
+		}
+		list := slots[k]
+		slices.SortStableFunc(list, func(a, b *MarkerSpan) int {
+			return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Depth, b.Depth))
+		})
+		p := &ssEvented{
+			Type: "evented", Name: fmt.Sprintf("markers, cycles: dispatch %d engine %d %s", k.dispatch, k.engine, k.lane(h.family)), Unit: "none",
+			StartValue: list[0].Start, EndValue: list[0].Start, Events: []ssEvent{},
+		}
+		var open []*MarkerSpan
+		event := func(typ string, m *MarkerSpan, at int64) { // in order of time, whatever the words were
+			p.EndValue = max(p.EndValue, at)
+			p.Events = append(p.Events, ssEvent{typ, frame(m.Name), p.EndValue})
+		}
+		closeTo := func(depth int) {
+			for len(open) > depth {
+				n := len(open) - 1
+				event("C", open[n], open[n].Stop)
+				open = open[:n]
+			}
+		}
+		for _, m := range list {
+			closeTo(min(m.Depth, len(open)))
+			event("O", m, m.Start)
+			open = append(open, m)
+		}
+		closeTo(0)
+		out = append(out, p)
+	}
+	return out
 }
 
 // Export writes one of ExportFormats.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,8 +14,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/pprof/profile"
 
 	"github.com/rigprof/rigprof/internal/analysis"
 	"github.com/rigprof/rigprof/internal/capture"
@@ -105,69 +102,6 @@ func hotOfTest(t testing.TB) *Hot {
 	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100", Simulated: true}, "gfx1100", partOf(waves, sites), []*codeobj.Object{o}, []string{hostile}, none(q))
 	h.family = gpu.GFX11
 	return h
-}
-
-// Every view and every format adds up to the same number.
-func TestConserved(t *testing.T) {
-	h := hotOfTest(t)
-	conserved(t, h)
-	if want := int64(1900 + 1899); h.Profile.Total.Cycles() != want {
-		t.Errorf("%d cycles, the waves lived %d", h.Profile.Total.Cycles(), want)
-	}
-}
-
-func conserved(t *testing.T, h *Hot) {
-	t.Helper()
-	want := h.Profile.Total.Cycles()
-	sums := map[string]int64{}
-	for _, by := range HotBy {
-		for _, r := range h.Hotspots(by, "stall").Rows {
-			sums["by "+by] += r.Cycles
-		}
-	}
-	for _, w := range rowsOf(h) {
-		sums["waves"] += w.Cycles
-	}
-	var b bytes.Buffer
-	must2(t, h.Hotspots("insn", "cycles").CSV().CSV(&b))
-	rows, err := csv.NewReader(&b).ReadAll()
-	must2(t, err)
-	for _, r := range rows[1:] {
-		n, err := strconv.ParseInt(r[6], 10, 64)
-		must2(t, err)
-		sums["csv"] += n
-	}
-	b.Reset()
-	must2(t, h.WritePprof(&b))
-	p, err := profile.Parse(&b)
-	must2(t, err)
-	for _, s := range p.Sample {
-		sums["pprof"] += s.Value[0]
-	}
-	b.Reset()
-	must2(t, h.WriteFolded(&b))
-	for line := range strings.Lines(b.String()) {
-		n, err := strconv.ParseInt(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 10, 64)
-		must2(t, err)
-		sums["folded"] += n
-	}
-	b.Reset()
-	must2(t, h.WriteSpeedscope(&b))
-	var ss ssFile
-	must2(t, json.Unmarshal(b.Bytes(), &ss))
-	for _, n := range ss.Profiles[0].Weights {
-		sums["speedscope"] += n
-	}
-	d, err := h.pageData()
-	must2(t, err)
-	for _, s := range d.Sites {
-		sums["html"] += s.Cycles
-	}
-	for name, n := range sums {
-		if n != want {
-			t.Errorf("%s: %d cycles, want %d", name, n, want)
-		}
-	}
 }
 
 func must2(t testing.TB, err error) {

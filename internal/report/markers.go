@@ -52,6 +52,7 @@ func markerSpans(dispatch, engine int, data []sqtt.ShaderData, waves []Wave, m *
 	for _, list := range bySlot {
 		slices.SortFunc(list, func(a, b Wave) int { return cmp.Compare(a.Start, b.Start) })
 	}
+	late := undelay(data, m)
 	type life struct {
 		slot
 		n      int // waves of the slot that start until then
@@ -105,7 +106,11 @@ func markerSpans(dispatch, engine int, data []sqtt.ShaderData, waves []Wave, m *
 			out = append(out, ms)
 		}
 	}
-	q.Note(capture.Info, "", "markers are stamped when their tokens were written, somewhat after s_ttracedata was issued; how they are decoded no capture of hardware has confirmed")
+	if late < 0 {
+		q.Note(capture.Info, "", "markers are stamped when their tokens were written, somewhat after s_ttracedata was issued; how they are decoded no capture of hardware has confirmed")
+	} else {
+		q.Note(capture.Info, "", "markers are stamped by the shader clock in them: up to %d cycles until their tokens were written are taken out; how they are decoded no capture of hardware has confirmed", late)
+	}
 	if outside > 0 {
 		q.Note(capture.Info, "", "engine %d: %s of waves that begin or end outside the trace", engine, Plural(int64(outside), "marker word"))
 	}
@@ -113,6 +118,50 @@ func markerSpans(dispatch, engine int, data []sqtt.ShaderData, waves []Wave, m *
 		q.Note(capture.Info, "were tokens lost, or does the code send words of its own?", "engine %d: %s no span to end", engine, countHave(unmatched, "exit marker"))
 	}
 	return out
+}
+
+// undelay corrects the times of words that hold the shader clock, SIMD by SIMD, and tells by how much at most; negative where none does.
+// Source: AMD's rocprof-trace-decoder (MIT).
+func undelay(data []sqtt.ShaderData, m *codeobj.FuncMap) (most int64) {
+	most = -1
+	if m == nil || m.ClockBits == 0 {
+		return most
+	}
+	type words struct {
+		index  []int
+		times  []int64
+		clocks []uint32
+	}
+	simds := map[slot]*words{}
+	payload := map[slot]int{} // words to come that are none themselves
+	for i := range data {
+		d := &data[i]
+		at := slot{int(d.CU), int(d.SIMD), int(d.Slot)}
+		if payload[at] > 0 {
+			payload[at]--
+			continue
+		}
+		id, _, _ := m.Marker(d.Value, d.Short)
+		n, named := m.Name(id)
+		payload[at] = n.Payload
+		if d.Short || !named && id != 0 {
+			continue
+		}
+		at.slot = 0
+		w := simds[at]
+		if w == nil {
+			w = &words{}
+			simds[at] = w
+		}
+		w.index, w.times, w.clocks = append(w.index, i), append(w.times, int64(d.Time)), append(w.clocks, d.Value>>(32-m.ClockBits))
+	}
+	for _, w := range simds {
+		most = max(most, analysis.Undelay(w.times, w.clocks, m.ClockBits, m.ClockShift))
+		for k, i := range w.index {
+			data[i].Time = sqtt.Cycles(w.times[k])
+		}
+	}
+	return most
 }
 
 func countHave(n int, what string) string {

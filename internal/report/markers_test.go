@@ -3,12 +3,15 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/codeobj"
 	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
 func (n *nibbles) word(sa, wgp, simd, slot, value uint64) {
@@ -202,5 +205,101 @@ func TestNoMarkers(t *testing.T) {
 		if strings.Contains(n.Text, "marker") {
 			t.Error(n.Text)
 		}
+	}
+}
+
+// Markers stand in speedscope's file as spans over time, in the waves' CSV as rows, and below the picture of the slots.
+func TestMarkersElsewhere(t *testing.T) {
+	h, err := HotCapture(markedCapture(t))
+	must(t, err)
+	var b bytes.Buffer
+	must(t, h.Export(&b, "speedscope"))
+	var ss struct {
+		Shared   struct{ Frames []struct{ Name string } }
+		Profiles []struct {
+			Type, Name string
+			Events     []struct {
+				Type  string
+				Frame int
+				At    int64
+			}
+			EndValue int64
+		}
+	}
+	must(t, json.Unmarshal(b.Bytes(), &ss))
+	var first strings.Builder
+	evented := 0
+	for _, p := range ss.Profiles {
+		if p.Type != "evented" {
+			continue
+		}
+		var open []int
+		last := int64(0)
+		for _, e := range p.Events {
+			if evented == 0 {
+				fmt.Fprintf(&first, "%s %s %d\n", e.Type, ss.Shared.Frames[e.Frame].Name, e.At)
+			}
+			if e.At < last || e.Type == "C" && (len(open) == 0 || open[len(open)-1] != e.Frame) {
+				t.Errorf("%s: %+v after %d, open %v", p.Name, e, last, open)
+				break
+			}
+			last = e.At
+			if e.Type == "O" {
+				open = append(open, e.Frame)
+			} else {
+				open = open[:len(open)-1]
+			}
+		}
+		if len(open) > 0 || p.EndValue != last {
+			t.Errorf("%s: open %v, ends at %d, not %d", p.Name, open, last, p.EndValue)
+		}
+		evented++
+	}
+	const want = "O load 120\nC load 150\nO sum(float*) 150\nO value 160\nC value 160\nO load 160\nC load 200\nC sum(float*) 200\n"
+	if evented != 2 || first.String() != want {
+		t.Errorf("%d profiles over time, the first\n%swant\n%s", evented, first.String(), want)
+	}
+	b.Reset()
+	must(t, h.WaveList().WriteCSV(&b))
+	if row := "\n0,,1,0,0,0,150,200,50,,,,,,function,sum(float*),0\n"; !strings.Contains(b.String(), row) {
+		t.Errorf("no row %q in\n%s", row, b.String())
+	}
+	g := newGrid(100, 200, 10)
+	g.rows[slot{}] = make([]int64, 30)
+	p := h.picture(&hotPart{engine: 1}, g)
+	if len(p.Rows) != 2 || p.Rows[1][1] != "  aaabaaaa" || !strings.Contains(p.Notes[0], "a load, b sum(float*)") {
+		t.Errorf("picture %+v", p)
+	}
+	var page pageData
+	h.pageMarkers(&page)
+	if len(page.Markers) != 6 || page.Markers[1] != [9]int64{0, 1, 0, 0, 0, 150, 200, 0, 1} || page.Names[1] != "sum(float*)" {
+		t.Errorf("page %+v, %q", page.Markers, page.Names)
+	}
+}
+
+// The clock in a marker tells when it was sent; words of payload, of the program's own and of the short form have none.
+func TestUndelay(t *testing.T) {
+	m := codeobj.ParseFuncMap("U:1:a\nU:2:b\nR:2:extra_payload_count=1\nM:shader_clock_bits=8;shader_clock_shift=2\n")
+	word := func(time int64, id, clock uint32) sqtt.ShaderData {
+		return sqtt.ShaderData{Time: sqtt.Cycles(time), Value: clock<<24 | id<<2 | 2}
+	}
+	data := []sqtt.ShaderData{
+		word(1000, 1, 10),               // 40 cycles, so 960 late
+		word(1100, 2, 20),               // 80: 1020, or 60 more than that
+		{Time: 1104, Value: 0xff000006}, // its payload
+		word(1200, 1, 60),               // 240: 960
+		{Time: 1300, Value: 7<<2 | 2, Short: true},
+		word(1400, 9, 0), // the program's own
+	}
+	if most := undelay(data, m); most != 60 {
+		t.Errorf("at most %d cycles", most)
+	}
+	for i, want := range []sqtt.Cycles{1000, 1040, 1104, 1200, 1300, 1400} {
+		if data[i].Time != want {
+			t.Errorf("word %d at %d, want %d", i, data[i].Time, want)
+		}
+	}
+	if most := undelay(data, codeobj.ParseFuncMap("U:1:a\n")); most >= 0 {
+		t.Errorf("%d without a clock", most)
 	}
 }

@@ -1,0 +1,293 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/csv"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/rigprof/rigprof/internal/analysis"
+)
+
+// Every view and every format adds up to the same number.
+func TestConserved(t *testing.T) {
+	h := hotOfTest(t)
+	conserved(t, h)
+	if want := int64(1900 + 1899); h.Profile.Total.Cycles() != want {
+		t.Errorf("%d cycles, the waves lived %d", h.Profile.Total.Cycles(), want)
+	}
+}
+
+// total is what an output adds up to; -1 where it does not tell.
+type total struct{ cycles, stall, exposed, hits int64 }
+
+// conserved reads every output back and compares its sum with that of the waves' lives.
+func conserved(t *testing.T, h *Hot) {
+	t.Helper()
+	c := h.Profile.Total
+	want := total{c.Cycles(), c.Stall, c.Exposed(), c.Hits}
+	sums := map[string]*total{}
+	sum := func(name string) *total {
+		if sums[name] == nil {
+			sums[name] = &total{}
+		}
+		return sums[name]
+	}
+	add := func(name string, cycles, stall, exposed, hits int64) {
+		s := sum(name)
+		s.cycles, s.stall, s.exposed, s.hits = s.cycles+cycles, s.stall+stall, s.exposed+exposed, s.hits+hits
+	}
+	num := func(s string) int64 {
+		n, err := strconv.ParseInt(s, 10, 64)
+		must2(t, err)
+		return n
+	}
+	column := func(head []string, name string) int {
+		i := slices.Index(head, name)
+		if i < 0 {
+			t.Fatalf("no column %q in %q", name, head)
+		}
+		return i
+	}
+	var b bytes.Buffer
+	readCSV := func() [][]string {
+		rows, err := csv.NewReader(&b).ReadAll()
+		must2(t, err)
+		b.Reset()
+		return rows
+	}
+	for _, by := range HotBy {
+		d := h.Hotspots(by, "stall")
+		table := d.Tables(0)[0]
+		var names []string
+		for _, col := range table.Columns {
+			names = append(names, col.Name)
+		}
+		for _, r := range table.Rows {
+			add("table by "+by, num(r[column(names, "cycles")]), num(r[column(names, "stall")]), num(r[column(names, "exposed")]), num(r[column(names, "hits")]))
+		}
+		must2(t, d.WriteCSV(&b))
+		rows := readCSV()
+		for _, r := range rows[1:] {
+			add("csv by "+by, num(r[column(rows[0], "cycles")]), num(r[column(rows[0], "stall")]), num(r[column(rows[0], "exposed")]), num(r[column(rows[0], "hits")]))
+		}
+		must2(t, d.WriteJSON(&b))
+		var doc struct {
+			Cycles int64
+			Total  analysis.Cost
+			Rows   []struct{ Cycles, Stall, Exposed, Hits int64 }
+		}
+		must2(t, json.Unmarshal(b.Bytes(), &doc))
+		b.Reset()
+		if doc.Cycles != want.cycles || doc.Total != c {
+			t.Errorf("json by %s: total %+v", by, doc)
+		}
+		for _, r := range doc.Rows {
+			add("json by "+by, r.Cycles, r.Stall, r.Exposed, r.Hits)
+		}
+	}
+
+	l := h.WaveList()
+	must2(t, l.WriteCSV(&b))
+	rows := readCSV()
+	for _, r := range rows[1:] {
+		if r[column(rows[0], "kind")] == "wave" {
+			cycles := num(r[column(rows[0], "cycles")])
+			add("waves csv", cycles, num(r[column(rows[0], "stall")]), cycles-num(r[column(rows[0], "hidden")]), num(r[column(rows[0], "instructions")]))
+		}
+	}
+	must2(t, l.WriteJSON(&b))
+	var waves struct {
+		Waves []struct{ Start, Stop, Cycles, Idle, Stall, Issue, Hidden, Hits int64 }
+	}
+	must2(t, json.Unmarshal(b.Bytes(), &waves))
+	b.Reset()
+	for _, w := range waves.Waves {
+		add("waves json", w.Cycles, w.Stall, w.Cycles-w.Hidden, w.Hits)
+		if w.Idle+w.Stall+w.Issue != w.Cycles || w.Stop-w.Start != w.Cycles {
+			t.Errorf("a wave's states do not add up: %+v", w)
+		}
+	}
+	var life total
+	table := l.Tables(0)[0]
+	for _, r := range table.Rows {
+		life.cycles += num(r[7])
+		life.hits += num(r[12])
+	}
+	if life.cycles != want.cycles || life.hits != want.hits {
+		t.Errorf("waves table: %+v, want %+v", life, want)
+	}
+
+	a, err := h.Annotate("")
+	must2(t, err)
+	elsewhere := want // what no function covers
+	must2(t, a.CSV().CSV(&b))
+	rows = readCSV()
+	for _, r := range rows[1:] {
+		elsewhere.cycles -= num(r[column(rows[0], "cycles")])
+		elsewhere.hits -= num(r[column(rows[0], "hits")])
+	}
+	must2(t, a.WriteText(&b, AnnotateText{}))
+	told := int64(0)
+	if i := strings.Index(b.String(), " cycles of waves or code that no code object"); i >= 0 {
+		told = num(b.String()[strings.LastIndexByte(b.String()[:i], '\n')+1 : i])
+	}
+	b.Reset()
+	if elsewhere.cycles != told {
+		t.Errorf("annotate leaves out %d cycles and tells of %d", elsewhere.cycles, told)
+	}
+
+	must2(t, h.Export(&b, "pprof"))
+	p, err := profile.Parse(&b)
+	must2(t, err)
+	b.Reset()
+	for _, s := range p.Sample {
+		add("pprof", s.Value[0], s.Value[1], s.Value[0]-s.Value[2], s.Value[3])
+	}
+	must2(t, h.Export(&b, "folded"))
+	for line := range strings.Lines(b.String()) {
+		sum("folded").cycles += num(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]))
+	}
+	b.Reset()
+	*sum("folded") = total{sum("folded").cycles, want.stall, want.exposed, want.hits} // cycles alone
+	must2(t, h.Export(&b, "speedscope"))
+	var ss struct {
+		Profiles []struct {
+			Type     string
+			EndValue int64
+			Weights  []int64
+		}
+	}
+	must2(t, json.Unmarshal(b.Bytes(), &ss))
+	b.Reset()
+	var kinds [3]int64
+	for i := range kinds {
+		for _, n := range ss.Profiles[i].Weights {
+			kinds[i] += n
+		}
+		if ss.Profiles[i].Type != "sampled" || kinds[i] != ss.Profiles[i].EndValue {
+			t.Errorf("speedscope profile %d: %+v", i, ss.Profiles[i].EndValue)
+		}
+	}
+	*sum("speedscope") = total{kinds[0], kinds[1], kinds[2], want.hits} // it has no hits
+	for _, format := range []string{"csv", "json"} {
+		must2(t, h.Export(&b, format))
+		if n := strings.Count(b.String(), "\n"); n < len(h.Profile.Insts) {
+			t.Errorf("export %s: %d lines", format, n)
+		}
+		b.Reset()
+	}
+	must2(t, h.WriteHTML(&b))
+	page := readPage(t, b.String())
+	for _, s := range page.data.Sites {
+		add("page", s.Cycles, s.Stall, s.Exposed, s.Hits)
+	}
+	*sum("page timeline") = total{page.cycles, page.stall, want.exposed, want.hits}
+	for name, got := range sums {
+		if *got != want {
+			t.Errorf("%s: %+v, want %+v", name, *got, want)
+		}
+	}
+}
+
+// pageRead is a page's data, and the sums of its timeline.
+type pageRead struct {
+	data          pageData
+	cycles, stall int64
+	bySite        map[uint64]int64
+	coarse        bool
+}
+
+// readPage reads the data of an HTML export as page.js does.
+func readPage(t *testing.T, page string) *pageRead {
+	t.Helper()
+	element := func(id string) string {
+		_, rest, ok := strings.Cut(page, `id="`+id+`">`)
+		if !ok {
+			t.Fatalf("no element %s", id)
+		}
+		text, _, _ := strings.Cut(rest, "</script>")
+		return text
+	}
+	r := &pageRead{bySite: map[uint64]int64{}}
+	must2(t, json.Unmarshal([]byte(element("data")), &r.data))
+	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(strings.TrimSpace(element("records")))))
+	must2(t, err)
+	in := bufio.NewReader(z)
+	next := func() int64 {
+		v, err := binary.ReadUvarint(in)
+		must2(t, err)
+		return int64(v)
+	}
+	for range next() {
+		for range 4 {
+			next()
+		}
+		for range 3 * next() {
+			next()
+		}
+	}
+	if r.coarse = next() == 1; r.coarse {
+		for range next() {
+			for range 4 {
+				next()
+			}
+			cells := next()
+			for range next() {
+				next()
+				next()
+				next()
+				for range cells {
+					idle, stall, issue := next(), next(), next()
+					r.cycles += idle + stall + issue
+					r.stall += stall
+				}
+			}
+		}
+		return r
+	}
+	for range next() {
+		for range 6 {
+			next()
+		}
+		left := next()
+		for range next() {
+			site := uint64(next())
+			idle, stall, issue := next(), next(), next()
+			left -= idle + stall + issue
+			r.cycles += idle + stall + issue
+			r.stall += stall
+			r.bySite[site] += idle + stall + issue
+		}
+		if left != 0 {
+			t.Errorf("%d cycles of a wave are in no window", left)
+		}
+	}
+	for i, s := range r.data.Sites {
+		if r.bySite[uint64(i)] != s.Cycles {
+			t.Errorf("site %d: %d cycles in the timeline, %d in the list", i, r.bySite[uint64(i)], s.Cycles)
+		}
+	}
+	return r
+}
+
+// Past what the page holds one by one its timeline is sums, which add up too.
+func TestPageSums(t *testing.T) {
+	h := hotOfTest(t)
+	h.Profile.Total.Hits = maxPageRecords + 1
+	var b bytes.Buffer
+	must2(t, h.WriteHTML(&b))
+	r := readPage(t, b.String())
+	if c := h.Profile.Total; !r.coarse || r.cycles != c.Cycles() || r.stall != c.Stall || !strings.Contains(r.data.Coarse, "too many to draw one by one") {
+		t.Errorf("coarse %v: %d cycles, %d stalled, want %d, %d; %q", r.coarse, r.cycles, r.stall, c.Cycles(), c.Stall, r.data.Coarse)
+	}
+}
