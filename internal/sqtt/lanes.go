@@ -45,20 +45,19 @@ func waveLaneEvents(k Kind) bool { return k == KindMisc || waveEvents(k) }
 
 // fill takes the first size bytes of a window, and some more.
 func (s *laneScan) fill(win *window, size uint64) {
-	size = min((size+2*windowSlack-1)&^(windowSlack-1), windowBytes+windowSlack)
-	src := win[:size]
-	copy(s.planes[:planeOdd], src)
-	odd := s.planes[planeOdd : planeOdd+size]
+	fillPlanes(s.planes[:planeOdd], s.planes[planeOdd:], win[:min((size+47)&^15, windowBytes+windowSlack)])
+}
+
+// fillGeneric copies src to even and, moved by a nibble, to odd, but for the last units, whose end no scan needs. The length
+// is a multiple of 16 bytes.
+func fillGeneric(even, odd, src []byte) {
+	copy(even, src)
 	x := binary.LittleEndian.Uint64(src)
 	for len(src) >= 24 && len(odd) >= 16 {
 		y, z := binary.LittleEndian.Uint64(src[8:]), binary.LittleEndian.Uint64(src[16:])
 		binary.LittleEndian.PutUint64(odd, x>>4|y<<60)
 		binary.LittleEndian.PutUint64(odd[8:], y>>4|z<<60)
 		src, odd, x = src[16:], odd[16:], z
-	}
-	for len(odd) >= 8 && len(src) >= 8 { // the last units, whose end no scan needs
-		binary.LittleEndian.PutUint64(odd, binary.LittleEndian.Uint64(src)>>4)
-		src, odd = src[8:], odd[8:]
 	}
 }
 
@@ -68,8 +67,8 @@ func (s *laneScan) key(acc uint64) uint16 {
 	return binary.LittleEndian.Uint16(s.planes[i : i+2])
 }
 
-// run steps all lanes until one is at its limit.
-func (s *laneScan) run(tab *scanTable) {
+// runGeneric steps all lanes until one is at its limit.
+func (s *laneScan) runGeneric(tab *scanTable) {
 	_, _ = tab[0], s.planes[0]
 	for {
 		for j := range s.acc {

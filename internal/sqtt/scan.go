@@ -29,7 +29,7 @@ const (
 
 const (
 	windowBytes = 16 << 10
-	windowSlack = 16 // bytes beyond the window that loads and tokens may touch
+	windowSlack = 32 // bytes beyond the window that loads and tokens may touch
 	windowTail  = 32 // units at a window's end where no scan starts blindly: longer than any entry's tokens and key
 	maxEvents   = 2 * windowBytes
 )

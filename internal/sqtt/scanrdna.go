@@ -57,16 +57,16 @@ func (b *waveBits) fill(w *Wave, k slotKey, raw uint32) {
 	w.CU = uint8(uint32(k)>>3&b.wgpMask | uint32(k)&1*b.array)
 	w.SIMD = uint8(k >> 1 & 3)
 	w.Slot = uint8(k >> (b.slot & 31))
-	w.Lanes = lanesOf[raw>>25]
+	w.Lanes = uint8(lanesOf[raw>>25])
 	queue := raw >> (b.pipe & 31)
 	w.Pipe = uint8(queue & 3)
 	w.ME = uint8(queue >> 2 & 1)
 }
 
 // lanesOf is the lanes that a WAVE_START's count stands for.
-var lanesOf = func() (t [128]uint8) {
+var lanesOf = func() (t [128]uint32) {
 	for n := range 32 {
-		t[0x60+n] = uint8(n + 1)
+		t[0x60+n] = uint32(n + 1)
 	}
 	return t
 }()
@@ -86,7 +86,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 	end, pieces := s.lanes.window(tab, win, start, uint64(2*size))
 	var p Packet
 	waves, n := d.roomFor(pieces)
-	r := waveRun{win: win, live: d.live, bits: d.bits, place: place, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 2, runs: d.runs}
+	r := waveRun{win: win, live: d.live, bits: d.bits, place: place, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs}
 	for _, piece := range pieces {
 		for events := piece.events; ; events = events[1:] {
 			events = events[r.rdna(events, Cycles(piece.base)):]

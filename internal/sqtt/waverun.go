@@ -17,68 +17,66 @@ type waveRun struct {
 	open  int               // waves begun, less those that ended
 
 	origin Cycles // time at the window's start, and what TIMESTAMPs added since
-	first  int64  // the window's first nibble
+	first  int64  // the window's first bit
 	runs   uint32
 }
 
 // rdna takes the events up to the first one that is something else, and says how many.
 func (r *waveRun) rdna(events []uint64, base Cycles) int {
-	win, live, b := r.win, r.live, r.bits
-	waves, n := r.waves, r.n
+	win, b := r.win, r.bits
+	n := r.n
 	base += r.origin
-	starts := 0
-	_, _, _ = win[0], live[0], b.low
+	_, _ = win[0], b.low
 	i := 0
+loop:
 	for ; i < len(events); i++ {
 		e := events[i]
 		j := e >> 1 & (windowBytes - 1)
 		w := binary.LittleEndian.Uint64(win[j:j+8]) >> (e << 2 & 4)
-		nops := uint64(bits.TrailingZeros32(uint32(w)|1<<12)) &^ 3
-		w >>= nops
-		now := base + Cycles(e>>scanTime)
+		nops := bits.TrailingZeros32(uint32(w)|1<<12) &^ 3
+		w >>= uint(nops)
 		x := uint32(w)
-		switch {
-		case x&31 == 0b01100: // WAVE_START
-			now += Cycles(x >> 5 & 3)
-			l := &live[(x>>7&b.low[0]|x>>8&b.high[0])%numSlots]
+		switch x & 31 {
+		case 0b01100: // WAVE_START
+			l := &r.live[(x>>7&b.low[0]|x>>8&b.high[0])%numSlots]
 			if l.run == r.runs {
-				goto out
+				break loop
 			}
-			l.start, l.off, l.raw, l.run = now, (r.first+int64(e&(1<<16-1)+nops>>2))*4, x, r.runs
-			starts++
-		case x&31 == 0b10101: // WAVE_END
-			now += Cycles(x >> 5 & 7)
+			l.raw, l.run = x, r.runs
+			l.start = base + Cycles(e>>scanTime) + Cycles(x>>5&3)
+			l.off = r.first + int64(uint16(e))*4 + int64(nops)
+			r.open++
+			continue
+		case 0b10101: // WAVE_END
 			k := (x>>8&b.low[1] | x>>9&b.high[1]) % numSlots
-			l := &live[k]
-			if l.run != r.runs || n >= len(waves) {
-				goto out
+			l := &r.live[k]
+			if l.run != r.runs || n >= len(r.waves) {
+				break loop
 			}
 			l.run = 0
-			wave := &waves[n]
+			wave := &r.waves[n]
 			n++
-			wave.Start, wave.Stop = l.start, now
-			place, raw := r.place[k], l.raw
-			wave.CU, wave.SIMD, wave.Slot, wave.Lanes = uint8(place), uint8(place>>8), uint8(place>>16), lanesOf[raw>>25]
-			queue := raw >> (b.pipe & 31)
+			wave.Start, wave.Stop = l.start, base+Cycles(e>>scanTime)+Cycles(x>>5&7)
+			at, queue := r.place[k]|lanesOf[l.raw>>25]<<24, l.raw>>(b.pipe&31)
+			wave.CU, wave.SIMD, wave.Slot, wave.Lanes = uint8(at), uint8(at>>8), uint8(at>>16), uint8(at>>24)
 			wave.ME, wave.Pipe = uint8(queue>>2&1), uint8(queue&3)
-		case x&(127|1<<8) == 1: // TIMESTAMP
-			if w&uint64(b.realtime) != 0 {
-				goto out
-			}
-			value := w >> 12 & (1<<36 - 1)
-			if b.wide {
-				j := (e&(1<<16-1) + nops>>2) & (2*windowBytes - 1)
-				value = (binary.LittleEndian.Uint64(win[j>>1:j>>1+8])>>(j&1*4) | uint64(win[j>>1+8])<<60*(j&1)) >> 12
-			}
-			base += Cycles(value)
-			r.origin += Cycles(value)
-		case x&(127|miscSave|miscStallBegin|miscStallEnd) == 0b1010001: // a MISC that passes time, which scanning counted
-		default:
-			goto out
+			continue
 		}
+		if x&(127|miscSave|miscStallBegin|miscStallEnd) == 0b1010001 { // a MISC that only passes time, which scanning counted
+			continue
+		}
+		if x&(127|1<<8|b.realtime) != 1 { // not a TIMESTAMP's delta
+			break
+		}
+		value := w >> 12 & (1<<36 - 1)
+		if b.wide {
+			j := uint64(uint16(e)+uint16(nops>>2)) & (2*windowBytes - 1)
+			value = (binary.LittleEndian.Uint64(win[j>>1:j>>1+8])>>(j&1*4) | uint64(win[j>>1+8])<<60*(j&1)) >> 12
+		}
+		base += Cycles(value)
+		r.origin += Cycles(value)
 	}
-out:
-	r.open += starts - (n - r.n)
+	r.open -= n - r.n
 	r.n = n
 	return i
 }

@@ -1,0 +1,73 @@
+#include "go_asm.h"
+#include "textflag.h"
+
+// A step of lane j, whose scan word is in acc; see laneScan.runGeneric. The event bit is the carry that counts the event.
+#define STEP(acc, j) \
+	CMPW acc, laneScan_limit+8*j(BX); \
+	JCC  done; \
+	MOVWLZX acc, AX; \
+	ROLW $15, AX; \
+	MOVQ laneScan_n+8*j(BX), CX; \
+	MOVQ acc, laneScan_events(BX)(CX*8); \
+	MOVWLZX laneScan_planes(BX)(AX*1), AX; \
+	MOVL (DX)(AX*4), AX; \
+	BTRL $const_scanEvent, AX; \
+	ADCQ $0, CX; \
+	MOVQ CX, laneScan_n+8*j(BX); \
+	ADDQ AX, acc
+
+// func laneRun(s *laneScan, tab *scanTable)
+TEXT ·laneRun(SB), NOSPLIT, $0-16
+	MOVQ s+0(FP), BX
+	MOVQ tab+8(FP), DX
+	MOVQ laneScan_acc+0(BX), R8
+	MOVQ laneScan_acc+8(BX), R9
+	MOVQ laneScan_acc+16(BX), R10
+	MOVQ laneScan_acc+24(BX), R11
+	MOVQ laneScan_acc+32(BX), R12
+	MOVQ laneScan_acc+40(BX), R13
+	MOVQ laneScan_acc+48(BX), SI
+	MOVQ laneScan_acc+56(BX), DI
+
+loop:
+	STEP(R8, 0)
+	STEP(R9, 1)
+	STEP(R10, 2)
+	STEP(R11, 3)
+	STEP(R12, 4)
+	STEP(R13, 5)
+	STEP(SI, 6)
+	STEP(DI, 7)
+	JMP loop
+
+done:
+	MOVQ R8, laneScan_acc+0(BX)
+	MOVQ R9, laneScan_acc+8(BX)
+	MOVQ R10, laneScan_acc+16(BX)
+	MOVQ R11, laneScan_acc+24(BX)
+	MOVQ R12, laneScan_acc+32(BX)
+	MOVQ R13, laneScan_acc+40(BX)
+	MOVQ SI, laneScan_acc+48(BX)
+	MOVQ DI, laneScan_acc+56(BX)
+	RET
+
+// func laneFill(even, odd, src *byte, n uint64)
+TEXT ·laneFill(SB), NOSPLIT, $0-32
+	MOVQ even+0(FP), AX
+	MOVQ odd+8(FP), BX
+	MOVQ src+16(FP), SI
+	MOVQ n+24(FP), CX
+	XORL DX, DX
+
+fill:
+	MOVOU (SI)(DX*1), X0
+	MOVOU 8(SI)(DX*1), X1
+	MOVOU X0, (AX)(DX*1)
+	PSRLQ $4, X0
+	PSLLQ $60, X1
+	POR   X1, X0
+	MOVOU X0, (BX)(DX*1)
+	ADDQ  $16, DX
+	CMPQ  DX, CX
+	JCS   fill
+	RET
