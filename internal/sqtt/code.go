@@ -30,7 +30,10 @@ type Code interface {
 type codeCache struct {
 	code  Code
 	pages map[uint64]*codePage
-	slab  []codeNode // to make nodes of
+	full  bool       // it is time to forget
+	nodes []codeNode // by nodeID
+	spots []uint64   // where a wave stands at each
+	edges []codeEdge // by nodeID without nodeRare
 }
 
 const (
@@ -48,25 +51,39 @@ type codePage struct {
 type cachedInsn struct {
 	Insn
 	known, absent bool
-	node          *codeNode // nil where a record here is not plain
+	node          nodeID // nodeRare where a record here is not plain
 }
 
-// codeNode is where a wave may stand. Most are plain: there the next record needs no thought. It belongs to one instruction, behind
-// none or some that send nothing, and the wave goes on at one of two nodes.
-type codeNode struct {
-	pc    uint64       // the record's address
-	succ  [2]*codeNode // behind it, and behind a branch that is taken
-	rare  bool         // it is not plain, or nobody looked so far
-	start uint64       // where the wave stands; 0: not known
-}
+// nodeID is where a wave may stand. With nodeRare set the next record needs thought: it is an edge's, or nodeRare itself, which says
+// nothing.
+type nodeID uint32
 
-// Nodes of no address.
-var (
-	nodeNowhere = &codeNode{} // of waves whose records get none, for now or at all
-	nodeRare    = &codeNode{rare: true}
+const (
+	nodeNowhere nodeID = 0 // of waves whose records get no address, for now or at all
+	nodeRare    nodeID = 1 << 31
 )
 
-func init() { nodeNowhere.succ = [2]*codeNode{nodeNowhere, nodeNowhere} }
+// codeNode is a place whose next record needs no thought: it belongs to one instruction, behind none or some that send
+// nothing, and the wave goes on at one of two others.
+type codeNode struct {
+	pc   uint64    // the record's address
+	succ [2]nodeID // behind it, and behind a branch that is taken
+}
+
+// codeEdge is where a node leads while nobody looked there.
+type codeEdge struct {
+	start uint64
+	from  nodeID
+	taken uint8
+}
+
+// begin makes the cache empty.
+func (c *codeCache) begin(code Code) {
+	*c = codeCache{
+		code: code, pages: map[uint64]*codePage{},
+		nodes: append(c.nodes[:0], codeNode{}), spots: append(c.spots[:0], 0), edges: append(c.edges[:0], codeEdge{}),
+	}
+}
 
 var noPage = codePage{base: 1 << 63} // of no address
 
@@ -75,11 +92,9 @@ func (c *codeCache) page(pc uint64) *codePage {
 	base := pc >> pageShift << pageShift
 	p := c.pages[base]
 	if p == nil {
-		if len(c.pages) >= maxPages || c.pages == nil {
-			c.pages = map[uint64]*codePage{}
-		}
 		p = &codePage{base: base}
 		c.pages[base] = p
+		c.full = len(c.pages) >= maxPages
 	}
 	return p
 }
@@ -93,9 +108,8 @@ func (c *codeCache) at(page **codePage, pc uint64) *cachedInsn {
 	}
 	in := &p.insns[pc>>2%uint64(len(p.insns))]
 	if !in.known {
-		in.known = true
 		got, ok := c.code.At(pc)
-		in.Insn, in.absent = got, !ok || got.Size == 0
+		*in = cachedInsn{Insn: got, known: true, absent: !ok || got.Size == 0, node: nodeRare}
 		c.resolve(in, pc)
 	}
 	if in.absent {
@@ -114,34 +128,47 @@ func (c *codeCache) resolve(in *cachedInsn, pc uint64) {
 	if in.absent || at.Size == 0 || at.Step != StepRecord || at.Again {
 		return
 	}
+	in.node = nodeID(len(c.nodes))
 	after := pc + skip + uint64(at.Size)
-	in.node = c.make(codeNode{start: pc, pc: pc + skip})
-	next := c.edge(after)
-	in.node.succ = [2]*codeNode{next, next}
-	if at.Offset != 0 {
-		in.node.succ[1] = c.edge(after + uint64(int64(at.Offset)))
-	}
+	c.spots = append(c.spots, pc)
+	c.nodes = append(c.nodes, codeNode{pc: pc + skip, succ: [2]nodeID{
+		c.edge(after, in.node, 0),
+		c.edge(after+uint64(int64(at.Offset)), in.node, 1),
+	}})
 }
 
-// edge is the node at an address that nobody looked at so far.
-func (c *codeCache) edge(pc uint64) *codeNode {
-	if pc == 0 {
+func (c *codeCache) edge(start uint64, from nodeID, taken uint8) nodeID {
+	if start == 0 {
 		return nodeNowhere
 	}
-	return c.make(codeNode{start: pc, rare: true})
+	c.edges = append(c.edges, codeEdge{start, from, taken})
+	return nodeRare | nodeID(len(c.edges)-1)
 }
 
-func (c *codeCache) make(n codeNode) *codeNode {
-	if len(c.slab) == cap(c.slab) {
-		c.slab = make([]codeNode, 0, 128)
+// start is where a wave stands at a node; 0: it does not say.
+func (c *codeCache) start(n nodeID) uint64 {
+	if n&nodeRare != 0 {
+		return c.edges[n&^nodeRare].start
 	}
-	c.slab = append(c.slab, n)
-	return &c.slab[len(c.slab)-1]
+	return c.spots[n]
 }
 
-// node is the plain node of an address, or nodeRare.
-func (c *codeCache) node(page **codePage, pc uint64) *codeNode {
-	if in := c.at(page, pc); in != nil && in.node != nil {
+// follow is the node that an edge leads to, or nodeRare.
+func (c *codeCache) follow(page **codePage, n nodeID) nodeID {
+	e := c.edges[n&^nodeRare]
+	if e.start == 0 {
+		return nodeRare
+	}
+	to := c.node(page, e.start)
+	if to != nodeRare {
+		c.nodes[e.from].succ[e.taken&1] = to
+	}
+	return to
+}
+
+// node is the node of an address, or nodeRare.
+func (c *codeCache) node(page **codePage, pc uint64) nodeID {
+	if in := c.at(page, pc); in != nil {
 		return in.node
 	}
 	return nodeRare

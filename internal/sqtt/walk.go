@@ -40,8 +40,8 @@ func Walk(f gpu.Family, o WalkOptions, buf []byte, code Code, emit func(*WaveIns
 func (w *Walker) Reset(f gpu.Family, o WalkOptions, code Code, emit func(*WaveInsts)) {
 	w.WaveDecoder.Reset(f, o.Header)
 	k := &w.walk
-	if !sameCode(k.cache.code, code) {
-		k.cache = codeCache{code: code}
+	if k.waves == nil || k.cache.full || !sameCode(k.cache.code, code) {
+		k.cache.begin(code)
 	}
 	waves, used, slots := k.waves, k.used, k.slots
 	if waves == nil {
@@ -84,7 +84,7 @@ type walk struct {
 
 // tracedWave is one wave of a traced SIMD. What every record needs stands first, in one cache line.
 type tracedWave struct {
-	at    *codeNode // where the next record belongs; not plain where walkRDNA cannot take it, be it for another reason
+	at    nodeID    // where the next record belongs; nodeRare also where it is run that cannot take it
 	ready [2]Cycles // since when it stands ready for the next record: of a unit, never where it did not have to wait; of none
 	insts []Inst
 
@@ -315,7 +315,7 @@ func (k *walk) part(t *tracedWave) {
 	if len(t.gfx9.open) > 0 {
 		t.gfx9.open = t.gfx9.open[:0]
 		t.gfx9.placed = t.first + len(t.insts)
-		t.unlink()
+		k.unlink(t)
 		t.pc = 0
 		k.settle(t)
 	}
@@ -342,17 +342,17 @@ func (t *tracedWave) readyAt(unit int, now Cycles) Cycles {
 
 // locate gives the newest record its place: as place does, but quickly where nothing is unusual.
 func (k *walk) locate(t *tracedWave, in *Inst) {
-	s := t.at
-	if s.rare && s.start != 0 { // not looked at so far
-		if at := k.cache.node(&t.page, s.start); !at.rare {
-			*s = *at
+	if t.at > nodeRare {
+		if to := k.cache.follow(&t.page, t.at); to != nodeRare {
+			t.at = to
 		}
 	}
-	if s.rare || in.newPC {
+	if t.at >= nodeRare || in.newPC {
 		in.PC = 0
 		k.place(t, len(t.insts)-1)
 		return
 	}
+	s := &k.cache.nodes[t.at]
 	in.PC = s.pc
 	t.at = s.succ[0]
 	if in.Category == CategoryJump {
@@ -361,9 +361,9 @@ func (k *walk) locate(t *tracedWave, in *Inst) {
 }
 
 // unlink leaves the nodes: t.pc alone says where the wave stands.
-func (t *tracedWave) unlink() {
-	if t.at.start != 0 {
-		t.pc = t.at.start
+func (k *walk) unlink(t *tracedWave) {
+	if start := k.cache.start(t.at); start != 0 {
+		t.pc = start
 	}
 	t.at = nodeRare
 }
@@ -405,7 +405,7 @@ func (k *walk) ready(t *tracedWave, now Cycles, gfx12 bool) {
 
 // newPC takes the address that a wave goes on at.
 func (k *walk) newPC(t *tracedWave, pc uint64) {
-	t.unlink()
+	k.unlink(t)
 	if !t.waiting {
 		if t.pc == 0 {
 			t.pc, t.lost = pc, k.lost
@@ -433,7 +433,7 @@ func (k *walk) place(t *tracedWave, i int) (added int) {
 	if t.waiting || k.cache.code == nil || t.insts[i].Category == CategoryContext {
 		return 0
 	}
-	t.unlink()
+	k.unlink(t)
 	added = k.seek(t, i)
 	k.settle(t)
 	return added
@@ -497,17 +497,27 @@ func (k *walk) seek(t *tracedWave, i int) (added int) {
 
 // settle finds the node of where a wave stands, unless place has to look closer, and brings deaf up to date.
 func (k *walk) settle(t *tracedWave) {
-	t.unlink()
+	k.unlink(t)
 	t.deaf = t.standby || t.ended
 	switch {
 	case t.deaf || !t.live:
 	case k.cache.code == nil || t.waiting || t.pc == 0: // there place does nothing
 		t.at = nodeNowhere
 	case !t.again && t.lost == k.lost:
-		if t.at = k.cache.node(&t.page, t.pc); !t.at.rare {
+		if t.at = k.cache.node(&t.page, t.pc); t.at != nodeRare {
 			t.pc = 0
 		}
 	}
+}
+
+// forget forgets the code, where there came to be more than is kept.
+func (k *walk) forget() {
+	for i := k.used; i != 0; i &= i - 1 {
+		t := k.slots[bits.TrailingZeros64(i)%64]
+		k.unlink(t)
+		t.page = &noPage
+	}
+	k.cache.begin(k.cache.code)
 }
 
 // hurry makes the next record of a wave that stands ready for very long by now take the long way, where durations are limited.
@@ -516,7 +526,7 @@ func (k *walk) hurry(now Cycles) {
 		t := k.slots[bits.TrailingZeros64(i)%64]
 		for _, at := range t.ready {
 			if uint64(at) <= uint64(now) && now-at >= longReady {
-				t.unlink()
+				k.unlink(t)
 			}
 		}
 	}
@@ -581,13 +591,16 @@ func (k *walk) slotOf(key slotKey, bits *waveBits, f gpu.Family) (uint32, bool) 
 
 // any takes a token of any kind.
 func (k *walk) any(p *Packet) {
+	if k.cache.full {
+		k.forget()
+	}
 	switch {
 	case p.Kind == KindUnknown,
 		p.Kind == KindTimestamp && p.Raw>>8&1 != 0,
 		p.Family == gpu.GFX9 && p.Kind == KindMisc && p.Raw>>13 == misc9Lost:
 		k.lost++
 		for i := k.used; i != 0; i &= i - 1 {
-			k.slots[bits.TrailingZeros64(i)%64].unlink()
+			k.unlink(k.slots[bits.TrailingZeros64(i)%64])
 		}
 	case p.Family == gpu.GFX9:
 		k.token9(p.Kind, p.Raw, p.Time)

@@ -83,7 +83,7 @@ func (k *walk) type9(t *tracedWave, op uint8, simd uint8, now Cycles) {
 	o := &gfx9Ops[op]
 	if t.standby && op == 7 { // the trap handler goes back
 		t.standby = false
-		t.unlink()
+		k.unlink(t)
 		k.jump(t, len(t.insts)-1)
 		k.settle(t)
 		return
@@ -196,20 +196,54 @@ func (k *walk) end9(t *tracedWave, now Cycles) {
 func (d *WaveDecoder) walk9(s *scanBuffers, win *window, buf []byte, size int, final bool) (more bool) {
 	at := d.pos / 8
 	end, pieces, _ := s.scanWindow(walkScanner9, win, 0, uint64(size/2))
+	first := d.base + int64(at)
 	origin := d.now
+	k, live, runs := d.walk, d.live, d.runs
+	if k.cache.full {
+		k.forget()
+	}
+	waves, n := d.roomFor(pieces)
 	var p Packet
 	for _, piece := range pieces {
 		for _, e := range piece.events {
 			i := int(uint16(e)) * 2
 			w := binary.LittleEndian.Uint64(win[i : i+8])
 			now := origin + Cycles(piece.base+e>>scanTime)*4
+			if kind := w & 15; kind == 3 || kind == 6 { // WAVE_START or WAVE_END; see fastRDNA
+				end := uint32(w) >> 2 & 1
+				key := waveKey9(uint32(w))
+				now += Cycles(w>>4&1) * 4
+				if uint32(key)&15 == k.cu {
+					d.res.Waves = waves[:n]
+					if end != 0 {
+						d.stop(key, now, (first+int64(i))*8)
+					} else {
+						d.start(key, uint32(w), now, (first+int64(i))*8)
+					}
+					waves, n = d.res.Waves[:cap(d.res.Waves)], len(d.res.Waves)
+					continue
+				}
+				l := &live[key]
+				if (l.run == runs) != (end != 0) { // rare
+					if d.unpaired(l, end != 0, (first+int64(i))*8, now) {
+						continue
+					}
+				}
+				wave := &waves[n]
+				fill9(wave, key, l.raw)
+				wave.Start, wave.Stop = l.start, now
+				n += int(end)
+				d.open += 1 - 2*int(end)
+				l.start, l.off, l.raw, l.run = now, (first+int64(i))*8, uint32(w), runs&(end-1)
+				continue
+			}
 			l := &gfx9Keys[w&15]
 			switch l.kind {
 			case KindIssue, KindInst, KindInstPc, KindRegCs, KindRegCsPriv:
-				d.walk.token9(l.kind, w, now+Cycles(w>>4&1)*4)
+				k.token9(l.kind, w, now+Cycles(w>>4&1)*4)
 				continue
 			}
-			d.now, d.pos = now, (at+i)*8
+			d.now, d.pos, d.res.Waves = now, (at+i)*8, waves[:n]
 			if !d.next(&p, buf, d.pos, final) {
 				return false
 			}
@@ -218,6 +252,7 @@ func (d *WaveDecoder) walk9(s *scanBuffers, win *window, buf []byte, size int, f
 			origin += d.now - now - Cycles(p.Raw>>l.lo&(1<<l.w-1))*4
 		}
 	}
+	d.res.Waves = waves[:n]
 	d.now = origin + Cycles(end>>scanTime)*4
 	d.pos = (at + int(uint16(end))*2) * 8
 	return size == windowBytes

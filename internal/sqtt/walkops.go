@@ -10,13 +10,19 @@ import (
 
 // walkOps says what record a token makes, by its bits 0..3, then 12..19 (see index).
 type walkOps struct {
-	kind     [1 << 12]opKind
-	slot     [1 << 12]uint8 // the bit of the token where its slot begins
-	noUnit   [1 << 12]uint8 // readyUnit or readyNoUnit
-	taken    [1 << 12]uint8 // 1: a branch is
-	clocks   [1 << 12]uint8
-	category [1 << 12]Category
+	kind     opTable[opKind]
+	slot     opTable[uint8] // the bit of the token where its slot begins
+	noUnit   opTable[uint8] // readyUnit or readyNoUnit
+	taken    opTable[uint8] // 1: a branch is
+	clocks   opTable[uint8]
+	category opTable[Category]
 }
+
+// opTable is a bit longer than what is used of it, so that what belongs to one op is not all in one set of the first-level
+// cache.
+type opTable[T any] [numOps + 128]T
+
+const numOps = 1 << 12
 
 type opKind uint8
 
@@ -31,7 +37,7 @@ func (ops *walkOps) index(token uint64) uint { return uint(token&15<<8 | token>>
 
 func newWalkOps(f gpu.Family) *walkOps {
 	tab := new(walkOps)
-	for i := range tab.kind {
+	for i := range numOps {
 		plain := opInfo{clocks: 1}
 		tab.slot[i] = 7
 		switch key := i >> 8; {
@@ -79,11 +85,18 @@ var (
 
 // run takes the records of events, as long as they are plain ones; it gives how many. It is issue, immediate and ready of
 // all that is usual, with nothing that depends on what the records are but their waves' state.
-func (k *walk) run(events []uint64, base uint64, win *window, ops *walkOps) int {
+func (k *walk) run(events []uint64, base Cycles, s *laneScan, ops *walkOps) int {
+	if uint64(base) >= 1<<40 {
+		return 0 // the time may not fit where it is kept
+	}
+	add := uint64(base) << scanTime
+	nodes := k.cache.nodes
+	_, _, _ = s.planes[0], ops.kind[0], k.slots[0]
 	for n, e := range events {
-		i := e >> 1 & (windowBytes - 1)
-		w := binary.LittleEndian.Uint64(win[i:i+8]) >> (e & 1 * 4)
-		now := base + e>>scanTime
+		e += add
+		i := int(bits.RotateLeft16(uint16(e), 15))
+		w := binary.LittleEndian.Uint64(s.planes[i : i+8])
+		now := e >> scanTime
 		op := ops.index(w)
 		if kind := ops.kind[op]; kind != opPlain {
 			if kind == opOther {
@@ -98,13 +111,12 @@ func (k *walk) run(events []uint64, base uint64, win *window, ops *walkOps) int 
 			continue
 		}
 		t := k.slots[w>>(ops.slot[op]&63)&31]
-		node := t.at
-		h := len(t.insts)
-		if node.rare || h >= cap(t.insts) {
+		h, room := len(t.insts), t.insts[:cap(t.insts)]
+		if uint(t.at) >= uint(len(nodes)) || h >= len(room) { // nodeRare is beyond all of them
 			return n
 		}
+		in, node := &room[h], &nodes[t.at]
 		t.insts = t.insts[:h+1]
-		in := &t.insts[h]
 		in.PC = node.pc
 		t.at = node.succ[ops.taken[op]&1]
 		from := min(now, uint64(t.ready[ops.noUnit[op]&1]))

@@ -131,7 +131,7 @@ func (k *walk) special(slot uint32, c Category, now Cycles) {
 	case categoryRFE:
 		if t.standby {
 			t.standby = false
-			t.unlink()
+			k.unlink(t)
 			k.jump(t, len(t.insts)-1)
 			k.settle(t)
 		}
@@ -144,17 +144,24 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 	start := uint64(d.pos % 8 / 4)
 	family := d.family
 	gfx12 := family == gpu.GFX12
-	sc, keys, ops := walkScanner11(), keysOf(family), walkOps11()
+	tab, keys, ops := walkTable11(), keysOf(family), walkOps11()
 	if gfx12 {
-		sc, ops = walkScanner12(), walkOps12()
+		tab, ops = walkTable12(), walkOps12()
 	}
-	end, pieces, _ := s.scanWindow(sc, win, start, uint64(2*size))
+	if s.lanes == nil {
+		s.lanes = new(laneScan)
+	}
+	end, pieces := s.lanes.walkWindow(tab, win, start, uint64(2*size))
 	k, bits, live, runs := d.walk, d.bits, d.live, d.runs
+	if k.cache.full {
+		k.forget()
+	}
 	k.hurry(d.now)
 	unit, units := k.unit(bits)
 	origin, first := d.now, (d.base+int64(at))*8
 	waves, n := d.roomFor(pieces)
 	var p Packet
+	jumped := uint64(0)
 	for _, piece := range pieces {
 		for i := 0; i < len(piece.events); i++ {
 			e := piece.events[i]
@@ -163,7 +170,7 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 			now := origin + Cycles(piece.base+e>>scanTime)
 			op := ops.index(w)
 			if ops.kind[op] < opRare {
-				if m := k.run(piece.events[i:], uint64(origin)+piece.base, win, ops); m > 0 {
+				if m := k.run(piece.events[i:], origin+Cycles(piece.base), s.lanes, ops); m > 0 {
 					i += m - 1
 					continue
 				}
@@ -221,7 +228,10 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 						d.res.Markers = append(d.res.Markers, Marker{now, value})
 					} else {
 						origin += Cycles(value)
-						k.hurry(now + Cycles(value))
+						if jumped += uint64(value); jumped >= longReady/2 {
+							k.hurry(now + Cycles(value))
+							jumped = 0
+						}
 					}
 					continue
 				}

@@ -2,6 +2,7 @@ package sqtt
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"sync"
 
 	"github.com/rigprof/rigprof/internal/gpu"
@@ -38,7 +39,8 @@ func newWalkTable(f gpu.Family) *walkTable {
 			if have < 8 || uint32(l.lo+l.w) > have {
 				break
 			}
-			if walkEvents(l.kind) || l.kind == KindMisc {
+			other := l.kind == KindReg && pos == 0 && rest>>15 == 0 // no compute register
+			if walkEvents(l.kind) && !other || l.kind == KindMisc {
 				event = 1<<walkEvent - pos/4<<walkBack
 			}
 			pos += uint32(max(l.bits, 4))
@@ -56,75 +58,113 @@ func newWalkTable(f gpu.Family) *walkTable {
 }
 
 var (
-	walkScanner11 = sync.OnceValue(func() *scanner { return walkScanner(newWalkTable(gpu.GFX11)) })
-	walkScanner12 = sync.OnceValue(func() *scanner { return walkScanner(newWalkTable(gpu.GFX12)) })
+	walkTable11 = sync.OnceValue(func() *walkTable { return newWalkTable(gpu.GFX11) })
+	walkTable12 = sync.OnceValue(func() *walkTable { return newWalkTable(gpu.GFX12) })
 )
 
-func walkScanner(tab *walkTable) *scanner {
-	return &scanner{
-		one:  func(win *window, c *chain) uint32 { return walkOne(tab, win, c) },
-		two:  func(win *window, a, b *chain) uint32 { return walkTwo(tab, win, a, b) },
-		four: func(win *window, a, b, c, d *chain) uint32 { return walkFour(tab, win, a, b, c, d) },
+// walkRun steps all lanes until one is at its limit.
+func (s *laneScan) walkRun(tab *walkTable) {
+	_, _ = tab[0], s.planes[0]
+	for {
+		for j := range s.acc {
+			acc := s.acc[j]
+			if uint16(acc) >= uint16(s.limit[j]) {
+				return
+			}
+			i := int(bits.RotateLeft16(uint16(acc), 15))
+			n := s.n[j]
+			e := tab[binary.LittleEndian.Uint16(s.planes[i:i+2])]
+			acc += uint64(e & walkAdd)
+			s.acc[j] = acc
+			s.events[n%uint64(len(s.events))] = acc - uint64(e>>walkBack&31)
+			s.n[j] = n + uint64(e>>walkEvent)
+		}
 	}
 }
 
-func (tab *walkTable) entry(win *window, acc uint64) uint32 {
-	i := acc >> 1 & (windowBytes - 1)
-	return tab[uint16(binary.LittleEndian.Uint32(win[i:i+4])>>(acc&1*4))]
+// walkStep is a step of one lane.
+func (s *laneScan) walkStep(tab *walkTable, acc, n uint64) (uint64, uint64) {
+	e := tab[s.key(acc)]
+	acc += uint64(e & walkAdd)
+	s.events[n%uint64(len(s.events))] = acc - uint64(e>>walkBack&31)
+	return acc, n + uint64(e>>walkEvent)
 }
 
-func walkOne(tab *walkTable, win *window, c *chain) (stall uint32) {
-	acc, limit, ev, n := c.acc, c.limit, c.ev, c.n
-	_, _, _ = tab[0], win[0], ev[0]
+// walkOne scans alone from acc to a limit or a little beyond.
+func (s *laneScan) walkOne(tab *walkTable, acc, n, limit uint64) (uint64, uint64) {
 	for uint64(uint16(acc)) < limit {
-		e := tab.entry(win, acc)
-		acc += uint64(e & walkAdd)
-		ev[n%maxEvents] = acc - uint64(e>>walkBack&31)
-		n += uint(e >> walkEvent)
+		acc, n = s.walkStep(tab, acc, n)
 	}
-	c.acc, c.n = acc, n
-	return 0
+	return acc, n
 }
 
-func walkTwo(tab *walkTable, win *window, ca, cb *chain) (stall uint32) {
-	a, al, aev, an := ca.acc, ca.limit, ca.ev, ca.n
-	b, bl, bev, bn := cb.acc, cb.limit, cb.ev, cb.n
-	_, _, _, _ = tab[0], win[0], aev[0], bev[0]
-	for uint64(uint16(a)) < al && uint64(uint16(b)) < bl {
-		ae, be := tab.entry(win, a), tab.entry(win, b)
-		a += uint64(ae & walkAdd)
-		b += uint64(be & walkAdd)
-		aev[an%maxEvents] = a - uint64(ae>>walkBack&31)
-		bev[bn%maxEvents] = b - uint64(be>>walkBack&31)
-		an += uint(ae >> walkEvent)
-		bn += uint(be >> walkEvent)
+// walkWindow is window for the walk.
+func (s *laneScan) walkWindow(tab *walkTable, win *window, start, size uint64) (end uint64, pieces []piece) {
+	const least = 128 // nibbles that are worth a lane
+	s.fill(win, size/2)
+	limit := max(start, size-min(size, windowTail))
+	lanes := 1
+	if part := (limit - start) / scanLanes; part >= least {
+		lanes = scanLanes
+		for j := range s.start {
+			s.start[j] = (start + uint64(j)*part) &^ 63
+		}
 	}
-	ca.acc, ca.n, cb.acc, cb.n = a, an, b, bn
-	return 0
+	s.start[0], s.start[lanes] = start, limit
+	if lanes > 1 {
+		s.walkLanes(tab)
+	} else {
+		s.done[0].acc, s.done[0].n = s.walkOne(tab, start, 0, limit)
+	}
+
+	acc, n, first, base := s.done[0].acc, s.done[0].n, uint64(0), uint64(0)
+	pieces = s.pieces[:0]
+	for j := 1; j < lanes; j++ {
+		stop, guess, skip := s.start[j+1], s.start[j], uint64(j)*laneEvents
+		for uint16(acc) != uint16(guess) && uint64(uint16(acc)) < stop && uint64(uint16(guess)) < stop {
+			if uint16(acc) < uint16(guess) {
+				acc, n = s.walkStep(tab, acc, n)
+			} else {
+				e := tab[s.key(guess)]
+				skip += uint64(e >> walkEvent)
+				guess += uint64(e & walkAdd)
+			}
+		}
+		if uint16(acc) != uint16(guess) {
+			acc, n = s.walkOne(tab, acc, n, stop)
+			continue
+		}
+		pieces = append(pieces, piece{events: s.events[first:n], base: base})
+		base += acc>>scanTime - guess>>scanTime
+		acc, n, first = s.done[j].acc, s.done[j].n, skip
+	}
+	for uint64(uint16(acc)) < size { // the stream's end, as far as entries are wholly before it
+		if uint64(uint16(acc))+uint64(tab[s.key(acc)]&31) > size {
+			break
+		}
+		acc, n = s.walkStep(tab, acc, n)
+	}
+	pieces = append(pieces, piece{events: s.events[first:n], base: base})
+	return acc + base<<scanTime, pieces
 }
 
-func walkFour(tab *walkTable, win *window, ca, cb, cc, cd *chain) (stall uint32) {
-	a, al, aev, an := ca.acc, ca.limit, ca.ev, ca.n
-	b, bl, bev, bn := cb.acc, cb.limit, cb.ev, cb.n
-	c, cl, cev, cn := cc.acc, cc.limit, cc.ev, cc.n
-	d, dl, dev, dn := cd.acc, cd.limit, cd.ev, cd.n
-	_, _, _, _, _, _ = tab[0], win[0], aev[0], bev[0], cev[0], dev[0]
-	for uint64(uint16(a)) < al && uint64(uint16(b)) < bl && uint64(uint16(c)) < cl && uint64(uint16(d)) < dl {
-		ae, be, ce, de := tab.entry(win, a), tab.entry(win, b), tab.entry(win, c), tab.entry(win, d)
-		a += uint64(ae & walkAdd)
-		b += uint64(be & walkAdd)
-		c += uint64(ce & walkAdd)
-		d += uint64(de & walkAdd)
-		aev[an%maxEvents] = a - uint64(ae>>walkBack&31)
-		bev[bn%maxEvents] = b - uint64(be>>walkBack&31)
-		cev[cn%maxEvents] = c - uint64(ce>>walkBack&31)
-		dev[dn%maxEvents] = d - uint64(de>>walkBack&31)
-		an += uint(ae >> walkEvent)
-		bn += uint(be >> walkEvent)
-		cn += uint(ce >> walkEvent)
-		dn += uint(de >> walkEvent)
+// walkLanes takes every lane from its start to the next one's. Those that are there already go on for nothing meanwhile.
+func (s *laneScan) walkLanes(tab *walkTable) {
+	for j := range s.acc {
+		s.acc[j], s.n[j], s.limit[j] = s.start[j], uint64(j)*laneEvents, s.start[j+1]
 	}
-	ca.acc, ca.n, cb.acc, cb.n = a, an, b, bn
-	cc.acc, cc.n, cd.acc, cd.n = c, cn, d, dn
-	return 0
+	const never = 1<<16 - 1
+	for left := scanLanes; left > 0; {
+		s.walkRun(tab)
+		for j := range s.acc {
+			switch {
+			case uint64(uint16(s.acc[j])) < s.limit[j]:
+			case s.limit[j] == never:
+				s.acc[j] = 0
+			default:
+				s.done[j].acc, s.done[j].n, s.limit[j] = s.acc[j], s.n[j], never
+				left--
+			}
+		}
+	}
 }
