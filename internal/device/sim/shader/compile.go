@@ -239,6 +239,18 @@ func (c *compiler) source(i int, a isa.Arg) {
 	c.srcs = max(c.srcs, i+1)
 }
 
+// keepsHalf tells whether an operation of gfx9 with a 16-bit result leaves the register's high half alone. Most clear it;
+// AMD's documents except these, and clear it for v_mac_f16, which reads its destination as others that keep it do.
+func keepsHalf(name string, readsDst bool) bool {
+	switch strings.TrimSuffix(strings.TrimSuffix(name, "_e32"), "_e64") {
+	case "v_mad_f16", "v_mad_u16", "v_mad_i16", "v_fma_f16", "v_div_fixup_f16":
+		return true
+	case "v_mac_f16":
+		return false
+	}
+	return readsDst
+}
+
 // literal widens the literal dword: the high half of a float64, sign-extended for i64.
 func (c *compiler) literal(t isa.Type, bits, count int) uint64 {
 	v := uint64(c.in.Lit)
@@ -321,7 +333,7 @@ func (c *compiler) valu(op *isa.Op, y bool) {
 	}
 	c.u.d = regOf(&dst)
 	cdna := c.p.arch.CDNA()
-	c.x.dst = dstMod{typ: dst.Type, bits: dst.Bits, half: dst.Hi, keep: !cdna || accDst || dst.Hi || c.p.arch == isa.NoArch, opSel: uint8(c.in.Field(isa.FieldOpSel))}
+	c.x.dst = dstMod{typ: dst.Type, bits: dst.Bits, half: dst.Hi, keep: !cdna || dst.Hi || keepsHalf(c.in.Op.Name, accDst), opSel: uint8(c.in.Field(isa.FieldOpSel))}
 	if dst.Count > 1 {
 		c.x.dst.typ = isa.TypeAny // packed: neither clamped nor scaled as a whole
 	}
