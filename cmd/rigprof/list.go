@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rigprof/rigprof/internal/codeobj"
+	"github.com/rigprof/rigprof/internal/device/open"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/perfctr"
 	"github.com/rigprof/rigprof/internal/report"
@@ -129,20 +130,32 @@ func listCounters(args []string) (listing, error) {
 		Arrays     int    `json:"arrays"`
 		WGPs       int    `json:"wgps"`
 		Unverified bool   `json:"unverified"`
+		Assumed    bool   `json:"assumed"`
+		Uncounted  string `json:"not_simulated,omitempty"` // why a simulated GPU does not count it
+		Text       string `json:"description,omitempty"`
 	}
 	l := listing{table: report.Table{Title: g.Name + " (" + g.Target + ")", Columns: []report.Column{
 		report.Text("counter"), report.Text("block"), report.Number("event"), report.Number("at_once"), report.Number("instances"),
 		report.Number("engines"), report.Number("arrays"), report.Number("wgps"), report.Text("verified"),
+		report.Text("simulated"), report.Text("description"),
 	}}}
 	rows := []row{}
 	for _, c := range perfctr.Counters(g) {
 		limit := perfctr.Limit(g, c.Block)
-		rows = append(rows, row{c.Name, c.Block, c.Event, limit, c.Instances, c.Engines, c.Arrays, c.WGPs, c.Unverified})
+		why, text := open.Uncounted(g.Target, c.Block, c.Event), perfctr.Description(c.Name)
+		rows = append(rows, row{c.Name, c.Block, c.Event, limit, c.Instances, c.Engines, c.Arrays, c.WGPs, c.Unverified, c.Assumed, why, text})
 		verified := "yes"
-		if c.Unverified {
+		switch {
+		case c.Unverified:
 			verified = "no"
+		case c.Assumed:
+			verified = "assumed"
 		}
-		l.table.Add(c.Name, c.Block, c.Event, limit, c.Instances, c.Engines, c.Arrays, c.WGPs, verified)
+		simulated := "yes"
+		if why != "" {
+			simulated = "no"
+		}
+		l.table.Add(c.Name, c.Block, c.Event, limit, c.Instances, c.Engines, c.Arrays, c.WGPs, verified, simulated, text)
 	}
 	if len(rows) == 0 {
 		l.table.Notes = append(l.table.Notes, g.Target+" has no counter table")

@@ -189,7 +189,7 @@ func TestDescription(t *testing.T) {
 	if d := perfctr.Description("SQ_FOO"); d != "" {
 		t.Errorf("SQ_FOO: %q", d)
 	}
-	for _, target := range []string{"gfx1100", "gfx1151", "gfx1201"} {
+	for _, target := range []string{"gfx90a", "gfx942", "gfx1100", "gfx1151", "gfx1201"} {
 		for _, c := range perfctr.Counters(lookup(t, target)) {
 			if perfctr.Description(c.Name) == "" {
 				t.Errorf("%s has no description", c.Name)

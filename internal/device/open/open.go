@@ -95,10 +95,7 @@ func simulated(model string, o Options) (device.Device, error) {
 	}
 	d, err := kfd.Open(k, 0, kfd.Options{
 		Spec: "sim:" + model, Simulated: true, KeepPower: o.KeepPower, WaitLimit: o.WaitLimit,
-		Uncounted: func(block string, event int) string {
-			_, why := count.Modelled(g.Target, block, event)
-			return why
-		},
+		Uncounted: func(block string, event int) string { return Uncounted(g.Target, block, event) },
 		Unsampled: func(event int) string {
 			if count.Sampled(g.Target, event) {
 				return ""
@@ -110,6 +107,12 @@ func simulated(model string, o Options) (device.Device, error) {
 		return nil, fmt.Errorf("device sim:%s: %w", model, err)
 	}
 	return d, nil
+}
+
+// Uncounted says why a simulated GPU of a target does not count an event of a block; "" if it does.
+func Uncounted(target, block string, event int) string {
+	_, why := count.Modelled(target, block, event)
+	return why
 }
 
 // auto takes the first real GPU that works and that the target fits, else the simulated model of the target.
