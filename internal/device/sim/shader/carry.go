@@ -226,13 +226,21 @@ func runShlAdd64(w *wave, u *uop) {
 		al, ah = w.lanes64(u, 1, &w.t[0], &w.t[1])
 	} else {
 		al, ah = w.lanes64(u, 0, &w.t[0], &w.t[1])
-		cl, ch = w.lanes64(u, 2, &w.t[2], &w.t[5])
+		if !hasAVX || u.c.kind != fromS || u.imm > 32 {
+			cl, ch = w.lanes64(u, 2, &w.t[2], &w.t[5])
+		}
 	}
 	dl, dh := &w.v[u.d], &w.v[u.d+1]
 	if w.exec != w.full {
 		dl, dh = &w.t[3], &w.t[4]
 	}
-	if hasAVX && u.imm <= 32 {
+	if hasAVX && u.imm <= 32 && u.c.kind == fromS {
+		c := w.sget64(u.c.reg)
+		avxShlAddOne(lo(dl), lo(dh), lo(al), lo(ah), c, uint64(u.imm))
+		if w.n == 64 {
+			avxShlAddOne(hi(dl), hi(dh), hi(al), hi(ah), c, uint64(u.imm))
+		}
+	} else if hasAVX && u.imm <= 32 {
 		avxShlAdd64(lo(dl), lo(dh), lo(al), lo(ah), lo(cl), lo(ch), uint64(u.imm))
 		if w.n == 64 {
 			avxShlAdd64(hi(dl), hi(dh), hi(al), hi(ah), hi(cl), hi(ch), uint64(u.imm))

@@ -96,6 +96,9 @@ func avxBfeU(d, a, b, c *lanes)
 func avxFill(d *lanes, x uint32)
 
 //go:noescape
+func avxFill64(d *vreg, x uint32)
+
+//go:noescape
 func avxSelect(d, a, b *lanes, m uint32)
 
 //go:noescape
@@ -178,6 +181,9 @@ func avxMad64(dl, dh, a, b, cl, ch *lanes) uint32
 
 //go:noescape
 func avxShlAdd64(dl, dh, al, ah, cl, ch *lanes, n uint64)
+
+//go:noescape
+func avxShlAddOne(dl, dh, al, ah *lanes, c, n uint64)
 
 //go:noescape
 func avxPerm(d, a, b, c *lanes) bool

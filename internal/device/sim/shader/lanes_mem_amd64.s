@@ -454,6 +454,46 @@ TEXT ·avxShlAdd64(SB), NOSPLIT, $0-56
 	VZEROUPPER
 	RET
 
+#define SHLADDONE(OFF) \
+	VMOVDQU OFF(SI), Y0 \
+	VMOVDQU OFF(DX), Y1 \
+	VPSRLD X13, Y0, Y2 \
+	VPSLLD X14, Y0, Y0 \
+	VPSLLD X14, Y1, Y1 \
+	VPOR Y2, Y1, Y1 \
+	VPADDD Y10, Y0, Y0 \
+	VPADDD Y11, Y1, Y1 \
+	VPMAXUD Y10, Y0, Y3 \
+	VPCMPEQD Y0, Y3, Y3 \
+	VPADDD Y3, Y1, Y1 \
+	VMOVDQU Y0, OFF(DI) \
+	VMOVDQU Y1, OFF(R8)
+
+// func avxShlAddOne(dl, dh, al, ah *lanes, c, n uint64): (a << n) + c for one c, n up to 32
+TEXT ·avxShlAddOne(SB), NOSPLIT, $0-48
+	MOVQ dl+0(FP), DI
+	MOVQ dh+8(FP), R8
+	MOVQ al+16(FP), SI
+	MOVQ ah+24(FP), DX
+	MOVQ c+32(FP), AX
+	VMOVD AX, X10
+	VPBROADCASTD X10, Y10
+	SHRQ $32, AX
+	INCL AX // less the -1 of lanes that do not carry
+	VMOVD AX, X11
+	VPBROADCASTD X11, Y11
+	MOVQ n+40(FP), AX
+	VMOVQ AX, X14
+	NEGQ AX
+	ADDQ $32, AX
+	VMOVQ AX, X13
+	SHLADDONE(0)
+	SHLADDONE(32)
+	SHLADDONE(64)
+	SHLADDONE(96)
+	VZEROUPPER
+	RET
+
 // BYTES repeats a byte in all of Y.
 #define BYTES(B, X, Y) \
 	MOVL $(B*0x01010101), AX \

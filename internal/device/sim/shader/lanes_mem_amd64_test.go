@@ -177,6 +177,15 @@ func TestAVXMemory(t *testing.T) {
 		same("shladd64", want, high)
 		same("shladd64 high", wantHigh, got)
 
+		one := uint64(pattern(r)) | uint64(pattern(r))<<32
+		for i := range a {
+			s := (uint64(a[i])|uint64(b[i])<<32)<<shift + one
+			want[i], wantHigh[i] = uint32(s), uint32(s>>32)
+		}
+		avxShlAddOne(&got, &high, &a, &b, one, uint64(shift))
+		same("shladdone", want, got)
+		same("shladdone high", wantHigh, high)
+
 		// Selectors, all plain or with one odd one.
 		plain := []uint32{0, 1, 2, 3, 4, 5, 6, 7, 12}
 		for i := range c {

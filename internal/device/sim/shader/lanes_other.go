@@ -6,6 +6,7 @@ import "unsafe"
 
 const hasAVX = false
 
+func avxFill64(d *vreg, x uint32)        {}
 func avxFill(d *lanes, x uint32)         {}
 func avxSelect(d, a, b *lanes, m uint32) {}
 
@@ -33,4 +34,5 @@ func avxAddress64(a *[32]uint64, low, high *lanes, base, step uint64) uint32    
 func avxAddress32(a *[32]uint64, low *lanes, base, step uint64) uint32             { return 0 }
 func avxMad64(dl, dh, a, b, cl, ch *lanes) uint32                                  { return 0 }
 func avxShlAdd64(dl, dh, al, ah, cl, ch *lanes, n uint64)                          {}
+func avxShlAddOne(dl, dh, al, ah *lanes, c, n uint64)                              {}
 func avxPerm(d, a, b, c *lanes) bool                                               { return false }

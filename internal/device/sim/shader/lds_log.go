@@ -98,6 +98,13 @@ type ldsPatterns struct {
 	fresh int // added since the last one was found again
 }
 
+func (c *ldsPatterns) clear() {
+	for i := range c.p {
+		c.p[i].cycles = 0
+	}
+	c.next, c.fresh = 0, 0
+}
+
 // find returns the pattern of an access, nil if it is new.
 func (c *ldsPatterns) find(w *wave, v *vreg, base uint32, words, group int, one bool) *ldsPattern {
 	for i := range c.p {

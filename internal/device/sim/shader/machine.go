@@ -16,7 +16,9 @@ type Machine struct {
 	progs map[progKey]*Program
 	stale bool
 	pool  sync.Pool // *group
-	gds   gds
+
+	windows sync.Pool // *window
+	gds     gds
 }
 
 type progKey struct {
@@ -215,7 +217,8 @@ const residentWaves = 4096
 func (r *Run) work() {
 	defer r.running.Done()
 	var live []*group
-	win := newWindow(r.m.mem)
+	win := r.m.window()
+	defer r.m.windows.Put(win)
 	defer func() {
 		for _, g := range live {
 			g.free()

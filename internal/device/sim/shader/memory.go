@@ -20,6 +20,17 @@ type segment struct {
 
 func newWindow(mem Memory) *window { return &window{mem: mem} }
 
+// window returns one that remembers nothing but has its buffers.
+func (m *Machine) window() *window {
+	x, _ := m.windows.Get().(*window)
+	if x == nil {
+		return newWindow(m.mem)
+	}
+	x.seg = [len(x.seg)]segment{}
+	x.patterns.clear()
+	return x
+}
+
 // find returns at least n bytes from addr, nil where they are not all in one mapping.
 func (x *window) find(addr uint64, n int, write bool) []byte {
 	s := &x.seg[0]

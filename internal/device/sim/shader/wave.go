@@ -206,8 +206,7 @@ func merge(d, t *lanes, mask uint32) {
 
 func fill(d *vreg, x uint32) {
 	if hasAVX {
-		avxFill(lo(d), x)
-		avxFill(hi(d), x)
+		avxFill64(d, x)
 		return
 	}
 	for i := range d {
