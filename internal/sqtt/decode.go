@@ -162,11 +162,15 @@ const emptyLine = 64
 func (d *WaveDecoder) findEmpty(p []byte) {
 	at := d.res.Bytes
 	for len(p) > 0 {
-		n := min(emptyLine-int(at%emptyLine), len(p))
-		if n == emptyLine && binary.LittleEndian.Uint64(p) != 0 { // the common case
-			p, at = p[n:], at+emptyLine
-			continue
+		if at%emptyLine == 0 { // the common case: whole lines with something in them
+			rest := p
+			for len(rest) >= emptyLine && binary.LittleEndian.Uint64(rest) != 0 {
+				rest = rest[emptyLine:]
+			}
+			at += int64(len(p) - len(rest))
+			p = rest
 		}
+		n := min(emptyLine-int(at%emptyLine), len(p))
 		if at%emptyLine == 0 {
 			d.zeros = 0
 		}

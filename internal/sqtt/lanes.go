@@ -67,6 +67,18 @@ func (s *laneScan) key(acc uint64) uint16 {
 	return binary.LittleEndian.Uint16(s.planes[i : i+2])
 }
 
+// load64 is the 64 bits from a nibble on.
+func (s *laneScan) load64(nibble uint16) uint64 {
+	i := int(bits.RotateLeft16(nibble, 15))
+	return binary.LittleEndian.Uint64(s.planes[i : i+8])
+}
+
+// event is the nibble of an event's token and the 64 bits there. Up to two NOPs stand before it.
+func (s *laneScan) event(e uint64) (nibble uint16, raw uint64) {
+	nibble = uint16(e) + uint16(bits.TrailingZeros32(uint32(s.load64(uint16(e)))|1<<12)>>2)
+	return nibble, s.load64(nibble)
+}
+
 // runGeneric steps all lanes until one is at its limit.
 func (s *laneScan) runGeneric(tab *scanTable) {
 	_, _ = tab[0], s.planes[0]

@@ -2,7 +2,6 @@ package sqtt
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"sync"
 
 	"github.com/rigprof/rigprof/internal/gpu"
@@ -215,13 +214,6 @@ func (w *window) load(nibble uint16) uint32 {
 func (w *window) load64(nibble uint16) uint64 {
 	i := nibble >> 1 & (windowBytes - 1)
 	return binary.LittleEndian.Uint64(w[i:i+8]) >> (nibble & 1 * 4)
-}
-
-// event is the nibble of an event's token and its low 52 bits. Up to two NOPs stand before it.
-func (w *window) event(e uint64) (nibble uint16, raw uint64) {
-	raw = w.load64(uint16(e))
-	nops := uint(bits.TrailingZeros32(uint32(raw)|1<<12)) &^ 3
-	return uint16(e) + uint16(nops>>2), raw >> nops
 }
 
 // skipAllNops is the first nibble from the given one on that is not 0, or the window's end.

@@ -14,15 +14,15 @@ type waveBits struct {
 	array     uint32    // the array's value in Wave.CU
 	slot      uint8     // where the key has the slot
 	realtime  uint32    // the TIMESTAMP flag of a realtime marker
-	wide      bool      // a TIMESTAMP's value has 52 bits, not 36
+	delta     uint64    // mask of a TIMESTAMP's value
 	pipe      uint8     // where a WAVE_START has pipe and, two bits above, me
 }
 
 var (
 	// WAVE_START: sa 7, simd 8..9, wgp 10..12, wave 13..17. WAVE_END: sa 8, simd 9..10, wgp 11..13, wave 15..19.
-	waveBits11 = waveBits{low: [2]uint32{0x7ff, 0x3f}, high: [2]uint32{0, 0x7c0}, wgpMask: 7, array: 1 << 3, slot: 6, pipe: 21, realtime: 1 << 9}
+	waveBits11 = waveBits{low: [2]uint32{0x7ff, 0x3f}, high: [2]uint32{0, 0x7c0}, wgpMask: 7, array: 1 << 3, slot: 6, pipe: 21, realtime: 1 << 9, delta: 1<<36 - 1}
 	// WAVE_START: sa 7, simd 8..9, wgp 10..13, wave 15..19. WAVE_END: sa 8, simd 9..10, wgp 11..14, wave 15..19.
-	waveBits12 = waveBits{low: [2]uint32{0x7f, 0xfff}, high: [2]uint32{0xf80, 0}, wgpMask: 15, array: 1 << 4, slot: 7, pipe: 20, realtime: 1 << 7, wide: true}
+	waveBits12 = waveBits{low: [2]uint32{0x7f, 0xfff}, high: [2]uint32{0xf80, 0}, wgpMask: 15, array: 1 << 4, slot: 7, pipe: 20, realtime: 1 << 7, delta: 1<<52 - 1}
 )
 
 // waveTokens has a bit for the low five bits of a WAVE_START and of a WAVE_END.
@@ -86,7 +86,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 	end, pieces := s.lanes.window(tab, win, start, uint64(2*size))
 	var p Packet
 	waves, n := d.roomFor(pieces)
-	r := waveRun{win: win, live: d.live, bits: d.bits, place: place, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs}
+	r := waveRun{scan: s.lanes, live: d.live, bits: d.bits, place: place, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs}
 	for _, piece := range pieces {
 		for events := piece.events; ; events = events[1:] {
 			events = events[r.rdna(events, Cycles(piece.base)):]
@@ -94,12 +94,9 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 				break
 			}
 			e := events[0]
-			nibble, w := win.event(e)
+			nibble, w := s.lanes.event(e)
 			now := r.origin + Cycles(piece.base+e>>scanTime)
 			if w&127 == 1 { // TIMESTAMP
-				if family == gpu.GFX12 {
-					w = win.load64(nibble) | uint64(win[int(nibble>>1)+8])<<60*uint64(nibble&1)
-				}
 				if rt, lost, value := timestamp(family, w); rt && !lost {
 					d.res.Markers = append(d.res.Markers, Marker{now, value})
 					continue

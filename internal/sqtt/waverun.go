@@ -1,14 +1,11 @@
 package sqtt
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "math/bits"
 
 // waveRun goes through a window's events: wave tokens and TIMESTAMPs, which are nearly all of them. It keeps few values,
 // so that they stay in registers.
 type waveRun struct {
-	win   *window
+	scan  *laneScan
 	live  *[numSlots]liveWave
 	bits  *waveBits
 	place *[numSlots]uint32 // see waveBits.places
@@ -23,19 +20,17 @@ type waveRun struct {
 
 // rdna takes the events up to the first one that is something else, and says how many.
 func (r *waveRun) rdna(events []uint64, base Cycles) int {
-	win, b := r.win, r.bits
+	b := r.bits
 	n := r.n
 	base += r.origin
-	_, _ = win[0], b.low
+	_ = b.low
 	i := 0
 loop:
 	for ; i < len(events); i++ {
 		e := events[i]
-		j := e >> 1 & (windowBytes - 1)
-		w := binary.LittleEndian.Uint64(win[j:j+8]) >> (e << 2 & 4)
+		w := r.scan.load64(uint16(e))
 		nops := bits.TrailingZeros32(uint32(w)|1<<12) &^ 3
-		w >>= uint(nops)
-		x := uint32(w)
+		x := uint32(w >> uint(nops))
 		switch x & 31 {
 		case 0b01100: // WAVE_START
 			l := &r.live[(x>>7&b.low[0]|x>>8&b.high[0])%numSlots]
@@ -68,13 +63,9 @@ loop:
 		if x&(127|1<<8|b.realtime) != 1 { // not a TIMESTAMP's delta
 			break
 		}
-		value := w >> 12 & (1<<36 - 1)
-		if b.wide {
-			j := uint64(uint16(e)+uint16(nops>>2)) & (2*windowBytes - 1)
-			value = (binary.LittleEndian.Uint64(win[j>>1:j>>1+8])>>(j&1*4) | uint64(win[j>>1+8])<<60*(j&1)) >> 12
-		}
-		base += Cycles(value)
-		r.origin += Cycles(value)
+		value := Cycles(r.scan.load64(uint16(e)+uint16(nops>>2)) >> 12 & b.delta)
+		base += value
+		r.origin += value
 	}
 	r.open -= n - r.n
 	r.n = n
