@@ -3,17 +3,14 @@ package report
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rigprof/rigprof/internal/analysis"
 	"github.com/rigprof/rigprof/internal/capture"
@@ -167,46 +164,6 @@ func TestRules(t *testing.T) {
 		if !strings.ContainsAny(a.Evidence, "0123456789") && a.Rule != "incomplete" {
 			t.Errorf("%s speaks without numbers: %s", a.Rule, a.Evidence)
 		}
-	}
-}
-
-// The page renders, filters, zooms and has its data in a real browser.
-func TestPageInBrowser(t *testing.T) {
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is absent: the HTML export is not looked at")
-	}
-	var b bytes.Buffer
-	must2(t, hotOfTest(t).WriteHTML(&b))
-	for _, outside := range []string{"http://", "https://", "src=", "@import"} {
-		if strings.Contains(b.String(), outside) {
-			t.Errorf("the page refers to the outside: %s", outside)
-		}
-	}
-	probe := `<script>addEventListener("load", () => setTimeout(() => {
-  const rows = () => document.querySelectorAll("#hottable tr").length - 1, before = rows();
-  $("filter").value = "s_waitcnt"; hot(); const after = rows();
-  show("timeline"); const span = view.to - view.from;
-  const r = canvas.getBoundingClientRect();
-  canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: -400, clientX: r.left + r.width / 2, clientY: r.top + 90, cancelable: true }));
-  const px = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, colours = new Set();
-  for (let i = 0; i < px.length; i += 4) colours.add(px[i] + "," + px[i+1] + "," + px[i+2]);
-  document.title = ["probe", root.dataset.ready, before, after, view.to - view.from < span / 1.5, colours.size > 4, document.querySelectorAll("#codetable tr").length > 12, waves.length].join(" ");
-}, 500));</script></body>`
-	page := filepath.Join(t.TempDir(), "page.html")
-	must2(t, os.WriteFile(page, []byte(strings.Replace(b.String(), "</body>", probe, 1)), 0o644))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--user-data-dir="+t.TempDir(),
-		"--dump-dom", "file://"+page).Output()
-	if err != nil {
-		t.Skipf("chromium: %v", err)
-	}
-	title := string(out)
-	title = title[strings.Index(title, "<title>"):]
-	title, _, _ = strings.Cut(title, "</title>")
-	if want := "<title>probe yes 13 1 true true true 2"; title != want {
-		t.Errorf("%s, want %s", title, want)
 	}
 }
 

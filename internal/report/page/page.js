@@ -254,7 +254,7 @@ function first(steps, t) {
 function drawMark(c, m, y, x, width) {
   const a = Math.max(x(m.start), label), b = Math.min(x(m.stop), width);
   if (b < label || a > width) return;
-  c.fillStyle = `hsl(${m.name * 137 % 360} 60% 45%)`;
+  c.fillStyle = `hsl(${(210 + m.name * 47) % 360} 50% 42%)`;
   const inset = Math.min(m.depth, 3) * 2;
   c.fillRect(a, y + inset / 2, Math.max(b - a, 2), markHeight - 2 - inset);
   if (b - a > 40) {
