@@ -10,11 +10,13 @@ func (in *Inst) check() error {
 	return nil
 }
 
-// DecodeStrict is Decode that refuses all that LLVM 22's disassembler refuses, though hardware may run it: bits that are
-// not zero where the operation has no such operand, modifiers that it does not take, and on gfx12 the upper halves of
-// registers in short 16-bit forms, which LLVM knows only by an option.
-func DecodeStrict(arch Arch, code []byte) (Inst, error) {
-	in, err := Decode(arch, code)
+// Decode decodes the instruction at the start of code, and refuses all that LLVM's disassembler refuses, though hardware
+// may run it: bits that are not zero where the operation has no such operand, modifiers that it does not take, and on
+// gfx12 the upper halves of registers in short 16-bit forms, which LLVM knows only by an option. Where LLVM 19 and 22
+// differ it takes what either takes. Dual instructions pass in wave64 too: the wave's size is not known here. It
+// allocates only for the error, a [*DecodeError].
+func Decode(arch Arch, code []byte) (Inst, error) {
+	in, err := DecodeLenient(arch, code)
 	if err != nil {
 		return in, err
 	}

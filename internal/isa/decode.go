@@ -58,8 +58,10 @@ const (
 	markDPP16  = 250
 )
 
-// Decode decodes the instruction at the start of code. It allocates only for the error, a [*DecodeError].
-func Decode(arch Arch, code []byte) (Inst, error) {
+// DecodeLenient decodes the instruction at the start of code as hardware reads it: bits that mean nothing may be anything.
+// Simulators and trace decoders, which follow code that runs, use it; [Decode] refuses what LLVM refuses. It allocates
+// only for the error, a [*DecodeError].
+func DecodeLenient(arch Arch, code []byte) (Inst, error) {
 	in := Inst{Arch: arch}
 	if arch == NoArch || arch >= numArch || len(code) < 4 {
 		return in, fail(&in, code, ErrTruncated)

@@ -66,7 +66,7 @@ func TestEnums(t *testing.T) {
 				for _, w := range words(arch, uint32(code)) {
 					b = binary.LittleEndian.AppendUint32(b, w)
 				}
-				in, err := DecodeStrict(arch, b)
+				in, err := Decode(arch, b)
 				got := ""
 				if err == nil {
 					got = string(AppendText(nil, arch, waveOf(arch), 0, &in))

@@ -195,7 +195,7 @@ func encode(arch Arch, rng *rand.Rand, head, low uint32) []byte {
 	if rng.IntN(8) == 0 {
 		return b
 	}
-	in, _ := Decode(arch, b)
+	in, _ := DecodeLenient(arch, b)
 	if in.Op == nil {
 		return b
 	}
@@ -355,7 +355,7 @@ func disassembled(arch Arch, wave int, codes [][]byte) (texts []string, ask [][]
 	texts, ask = make([]string, len(codes)), make([][]byte, len(codes))
 	for i, c := range codes {
 		ask[i] = c
-		if in, err := DecodeStrict(arch, c); err == nil {
+		if in, err := Decode(arch, c); err == nil {
 			texts[i] = string(AppendText(nil, arch, wave, 0, &in))
 			ask[i] = c[:in.Size]
 		}

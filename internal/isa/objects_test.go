@@ -63,35 +63,3 @@ func TestCodeObjects(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkDecodeKernels(b *testing.B) {
-	for _, target := range []string{"gfx90a", "gfx942", "gfx1100", "gfx1201"} {
-		b.Run(target, func(b *testing.B) {
-			arch, _ := ArchOf(target)
-			var code []byte
-			n := 0
-			for _, body := range kernelCode(b, target) {
-				for off := 0; off < len(body); n++ {
-					in, err := Decode(arch, body[off:])
-					if err != nil {
-						break
-					}
-					code = append(code, body[off:off+int(in.Size)]...)
-					off += int(in.Size)
-				}
-			}
-			b.SetBytes(int64(len(code)))
-			b.ReportAllocs()
-			for b.Loop() {
-				for off := 0; off < len(code); {
-					in, err := Decode(arch, code[off:])
-					if err != nil {
-						b.Fatal(err)
-					}
-					off += int(in.Size)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n)/float64(b.N), "ns/inst")
-		})
-	}
-}
