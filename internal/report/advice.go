@@ -309,7 +309,7 @@ func (h *Hot) makesElse(w analysis.Where) bool {
 	if w.Object < 0 || w.Object >= len(h.Objects) || h.Objects[w.Object] == nil {
 		return false
 	}
-	in, err := isa.Decode(h.arch, h.Objects[w.Object].Bytes(w.PC))
+	in, err := isa.DecodeLenient(h.arch, h.Objects[w.Object].Bytes(w.PC))
 	if err != nil {
 		return false
 	}
@@ -340,7 +340,7 @@ func divergence(h *Hot, r *Rule) []Advice {
 		if c.Class != isa.Branch || sinceElse > elseReach || c.Object < 0 || c.Object >= len(h.Objects) || h.Objects[c.Object] == nil {
 			continue
 		}
-		in, err := isa.Decode(h.arch, h.Objects[c.Object].Bytes(c.PC))
+		in, err := isa.DecodeLenient(h.arch, h.Objects[c.Object].Bytes(c.PC))
 		if err != nil || !strings.HasPrefix(in.Op.Name, "s_cbranch_execz") {
 			continue
 		}

@@ -97,7 +97,7 @@ func (h *Hot) Place(w analysis.Where) *Place {
 		for _, f := range o.Line(w.PC) {
 			p.Frames = append(p.Frames, SourceLine{functionName(f.Func), f.File, f.Line})
 		}
-		if in, err := isa.Decode(h.arch, o.Bytes(w.PC)); err == nil {
+		if in, err := isa.DecodeLenient(h.arch, o.Bytes(w.PC)); err == nil {
 			p.Text = string(isa.AppendText(nil, h.arch, wave, w.PC, &in))
 		}
 	}

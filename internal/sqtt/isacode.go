@@ -44,7 +44,7 @@ func (p *Program) Decode(pc uint64) (isa.Inst, bool) {
 	if len(b) < 4 {
 		return isa.Inst{}, false
 	}
-	in, err := isa.Decode(p.arch, b)
+	in, err := isa.DecodeLenient(p.arch, b)
 	return in, err == nil
 }
 
