@@ -96,7 +96,7 @@ func (p *Program) grow(st *programState, pc uint64) {
 				st.byPC[pc] = p.add(st, ProgInst{PC: pc}, uop{run: runTooLong})
 				break
 			}
-			in, err := isa.Decode(p.arch, code[used:])
+			in, err := isa.DecodeLenient(p.arch, code[used:])
 			idle := false
 			if err != nil {
 				var ok bool
@@ -154,10 +154,10 @@ func (p *Program) undocumented(code []byte) (in isa.Inst, idle, ok bool) {
 	var err error
 	switch op := w >> 16 & 0x3ff; {
 	case p.arch == isa.RDNA3 && w>>30 == 2: // SOP2, SOP1, SOPC
-		in, err = isa.Decode(isa.RDNA35, code)
+		in, err = isa.DecodeLenient(isa.RDNA35, code)
 		return in, true, err == nil && (in.Op.Format == isa.SOP1 || in.Op.Format == isa.SOP2 || in.Op.Format == isa.SOPC)
 	case p.arch == isa.RDNA4 && (w>>25 == 0x3f && w>>9&0xff == 102 || w>>26 == 0x35 && op == 412):
-		in, err = isa.Decode(isa.RDNA35, code)
+		in, err = isa.DecodeLenient(isa.RDNA35, code)
 		return in, false, err == nil
 	case len(code) < 8:
 	case p.arch.CDNA() && w>>26 == 0x34 && (op == 322 || op == 401 || op == 402):
@@ -172,7 +172,7 @@ func (p *Program) undocumented(code []byte) (in isa.Inst, idle, ok bool) {
 func (p *Program) short(code []byte, op uint32) (in isa.Inst, idle, ok bool) {
 	src := le.Uint32(code[4:]) & 0x1ff
 	vop1 := le.AppendUint32(nil, 0x7e000000|le.Uint32(code)&0xff<<17|op<<9|src)
-	in, err := isa.Decode(p.arch, vop1)
+	in, err := isa.DecodeLenient(p.arch, vop1)
 	if err != nil || in.Size != 4 {
 		return in, false, false
 	}
