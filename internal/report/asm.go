@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -185,18 +186,26 @@ func disassemble(o *codeobj.Object, arch isa.Arch, wave int, addr uint64, code [
 	for len(code) >= 4 {
 		in := AsmInst{Addr: addr}
 		n := 4
-		if d, err := isa.Decode(arch, code); err == nil {
+		d, err := isa.DecodeLenient(arch, code)
+		if err != nil {
+			in.Words = []uint32{binary.LittleEndian.Uint32(code)}
+			in.Text = fmt.Sprintf(".long 0x%08x  // %v", in.Words[0], errors.Unwrap(err))
+		} else {
 			n = int(d.Size)
 			in.Valid, in.Inst = true, d
-			text = isa.AppendText(text[:0], arch, wave, addr, &d)
-			in.Text = string(text)
 			in.Words = append(in.Words, d.Dwords()...)
+			text = text[:0]
+			if _, err := isa.Decode(arch, code); err != nil { // LLVM shows such bytes as data, hardware runs them
+				for i, w := range in.Words {
+					text = fmt.Appendf(text, "%s0x%08x", [...]string{".long ", ", "}[min(i, 1)], w)
+				}
+				text = append(text, "  // runs as "...)
+			}
+			text = isa.AppendText(text, arch, wave, addr, &d)
+			in.Text = string(text)
 			if t, ok := d.Target(addr); ok {
 				in.Target = t
 			}
-		} else {
-			in.Words = []uint32{binary.LittleEndian.Uint32(code)}
-			in.Text = fmt.Sprintf(".long 0x%08x", in.Words[0])
 		}
 		for _, f := range o.Line(addr) {
 			in.Lines = append(in.Lines, SourceLine{f.Func, f.File, f.Line})
