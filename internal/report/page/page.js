@@ -217,14 +217,16 @@ function draw() {
   c.fillStyle = css("--dim");
   c.fillText(`waves on the engine (up to ${g.most})`, 4, graph / 2, label - 8);
   c.fillStyle = css("--wave");
+  const px = Math.ceil(width - label), most = new Float64Array(px), mean = new Float64Array(px);
   for (let i = first(g.steps, view.from); i < g.steps.length && g.steps[i][0] <= view.to; i++) {
-    const [t, most, mean] = g.steps[i], end = i + 1 < g.steps.length ? g.steps[i + 1][0] : g.to;
-    if (!most || end < view.from) continue;
-    const a = Math.max(x(t), label), b = Math.min(x(end), width);
-    c.globalAlpha = most > mean + .01 ? .45 : 1;
-    c.fillRect(a, graph - most / g.most * (graph - 6), Math.max(b - a, .5), most / g.most * (graph - 6));
+    const [t, m, n] = g.steps[i], end = i + 1 < g.steps.length ? g.steps[i + 1][0] : g.to;
+    if (m) pixels(x(t), x(end), px, (p, part) => { most[p] = Math.max(most[p], m); mean[p] += n * part; });
+  }
+  for (let p = 0; p < px; p++) { // the most at once pale, the mean full
+    c.globalAlpha = .45;
+    bar(c, label + p, graph, most[p] / g.most * (graph - 6));
     c.globalAlpha = 1;
-    if (most > mean + .01) c.fillRect(a, graph - mean / g.most * (graph - 6), Math.max(b - a, .5), mean / g.most * (graph - 6));
+    bar(c, label + p, graph, Math.min(mean[p], most[p]) / g.most * (graph - 6));
   }
   c.fillStyle = css("--dim");
   const step = 10 ** Math.floor(Math.log10((view.to - view.from) / 4));
@@ -262,28 +264,29 @@ function drawMark(c, m, y, x, width) {
     c.fillText(data.names[m.name], a + 3, y + (markHeight - 2) / 2, b - a - 6);
   }
 }
-// drawSums draws a row of cells: each column of pixels is split by state.
+// pixels calls f for each column of pixels right of the labels that a..b touches, with how much of it that is.
+function pixels(a, b, px, f) {
+  a = Math.max(a - label, 0); b = Math.min(b - label, px);
+  for (let p = Math.floor(a); p < b; p++) f(p, Math.min(b, p + 1) - Math.max(a, p));
+}
+function bar(c, x, bottom, height) { if (height > 0) c.fillRect(x, bottom - height, 1, height); }
+// drawSums draws a row of cells: each column of pixels is split by state, as high as it is filled.
 function drawSums(c, o, sums, y, h, x, width, colours) {
   const lo = Math.max(0, Math.floor((view.from - o.from) / o.per)), hi = Math.min(o.cells - 1, Math.ceil((view.to - o.from) / o.per));
-  let px = -1, end = 0, n = [0, 0, 0], cycles = 0;
-  const flush = () => {
-    const all = n[0] + n[1] + n[2];
-    if (px < 0 || !all) return;
-    let top = y, full = h * Math.min(1, all / cycles);
-    for (const s of [2, 1, 0]) {
-      c.fillStyle = colours[s];
-      c.fillRect(px, top, end - px, full * n[s] / all);
-      top += full * n[s] / all;
-    }
-  };
+  const px = Math.ceil(width - label), n = [new Float64Array(px), new Float64Array(px), new Float64Array(px)];
   for (let i = lo; i <= hi; i++) {
-    const a = Math.max(x(o.from + i * o.per), label), b = Math.min(x(o.from + (i + 1) * o.per), width);
-    if (b <= a) continue;
-    if (px < 0 || a >= px + 1) { flush(); px = a; n = [0, 0, 0]; cycles = 0; }
-    for (let s = 0; s < 3; s++) n[s] += sums[3 * i + s];
-    cycles += o.per; end = Math.max(b, px + 1);
+    const a = x(o.from + i * o.per), b = x(o.from + (i + 1) * o.per);
+    pixels(a, b, px, (p, part) => { for (let s = 0; s < 3; s++) n[s][p] += sums[3 * i + s] * part / (b - a); });
   }
-  flush();
+  const per = (view.to - view.from) / (width - label); // cycles a pixel
+  for (const s of [0, 1, 2]) {
+    c.fillStyle = colours[s];
+    for (let p = 0; p < px; p++) { // issue on top
+      let bottom = y + h;
+      for (let k = 0; k < s; k++) bottom -= Math.min(1, n[k][p] / per) * h;
+      bar(c, label + p, bottom, Math.min(1, n[s][p] / per) * h);
+    }
+  }
 }
 function drawWave(c, w, y, h, x, width, colours) {
   const a = Math.max(x(w.start), label), b = Math.min(x(w.stop), width);
