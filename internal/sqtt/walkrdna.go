@@ -1,6 +1,7 @@
 package sqtt
 
 import (
+	"encoding/binary"
 	"math/bits"
 
 	"github.com/rigprof/rigprof/internal/gpu"
@@ -144,95 +145,61 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 	start := uint64(d.pos % 8 / 4)
 	family := d.family
 	gfx12 := family == gpu.GFX12
-	tab, keys, ops := walkTable11(), keysOf(family), walkOps11()
+	tab, ops, place, keys := walkTable11(), walkOps11(), places11(), keysOf(family)
 	if gfx12 {
-		tab, ops = walkTable12(), walkOps12()
+		tab, ops, place = walkTable12(), walkOps12(), places12()
 	}
 	if s.lanes == nil {
 		s.lanes = new(laneScan)
 	}
 	end, pieces := s.lanes.walkWindow(tab, win, start, uint64(2*size))
-	k, bits, live, runs := d.walk, d.bits, d.live, d.runs
+	k := d.walk
 	if k.cache.full {
 		k.forget()
 	}
 	k.hurry(d.now)
-	unit, units := k.unit(bits)
-	origin, first := d.now, (d.base+int64(at))*8
 	waves, n := d.roomFor(pieces)
+	r := waveRun{win: win, live: d.live, bits: d.bits, place: place, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs}
+	unit, units := k.unit(d.bits)
+	hurried := d.now
 	var p Packet
-	jumped := uint64(0)
 	for _, piece := range pieces {
-		for i := 0; i < len(piece.events); i++ {
-			e := piece.events[i]
-			nibble := uint16(e)
+		base := Cycles(piece.base)
+		for events := piece.events; ; events = events[1:] {
+			for taken := 1; taken > 0; {
+				taken = r.walk(events, base, s.lanes, unit, units)
+				if uint64(r.origin-hurried) >= longReady/2 {
+					k.hurry(r.origin)
+					hurried = r.origin
+				}
+				taken += k.run(events[taken:], r.origin+base, s.lanes, ops)
+				events = events[taken:]
+			}
+			if len(events) == 0 {
+				break
+			}
+			e := events[0]
+			nibble, now := uint16(e), r.origin+base+Cycles(e>>scanTime)
 			w := win.load64(nibble)
-			now := origin + Cycles(piece.base+e>>scanTime)
-			op := ops.index(w)
-			if ops.kind[op] < opRare {
-				if m := k.run(piece.events[i:], origin+Cycles(piece.base), s.lanes, ops); m > 0 {
-					i += m - 1
-					continue
-				}
-			}
-			if waveTokens>>(w&31)&1 != 0 { // see fastRDNA
-				end := uint32(w) & 1
-				x := uint32(w) >> end
-				key := (x>>7&bits.low[end] | x>>8&bits.high[end]) % numSlots
-				if key&units == unit {
-					d.res.Waves = waves[:n]
-					if end != 0 {
-						d.stop(slotKey(key), now, first+int64(nibble)*4)
-					} else {
-						d.start(slotKey(key), uint32(w), now, first+int64(nibble)*4)
-					}
-					waves, n = d.res.Waves[:cap(d.res.Waves)], len(d.res.Waves)
-					continue
-				}
-				l := &live[key]
-				if (l.run == runs) != (end != 0) { // rare
-					if d.unpaired(l, end != 0, first+int64(nibble)*4, now) {
-						continue
-					}
-				}
-				if end != 0 {
-					wave := &waves[n]
-					bits.fill(wave, slotKey(key), l.raw)
-					wave.Start, wave.Stop = l.start, now
-					n++
-					d.open--
-					l.run = 0
-					continue
-				}
-				d.open++
-				l.start, l.off, l.raw, l.run = now, first+int64(nibble)*4, uint32(w), runs
-				continue
-			}
 			l := &keys[w&255]
 			switch l.kind {
-			case KindReg:
-				if addr := w >> 16 & 0xffff; addr == regPGMLo || addr == regPGMHi {
-					k.token(KindReg, gfx12, w|uint64(win[int(nibble>>1)+8])<<60*uint64(nibble&1), 0, now)
+			case KindWaveStart, KindWaveEnd:
+				d.res.Waves, d.open, r.open = r.waves[:r.n], d.open+r.open, 0
+				if off := r.first + int64(nibble)*4; l.kind == KindWaveStart {
+					d.start(d.bits.startKey(uint32(w)), uint32(w), now, off)
+				} else {
+					d.stop(d.bits.endKey(uint32(w)), now, off)
 				}
+				r.waves, r.n = d.res.Waves[:len(waves)], len(d.res.Waves)
 				continue
-			case KindMisc:
-				if w&(miscSave|miscStallBegin|miscStallEnd) == 0 {
+			case KindReg, KindTimestamp:
+				w |= uint64(win[int(nibble>>1)+8]) << 60 * uint64(nibble&1)
+				if l.kind == KindReg {
+					k.token(KindReg, gfx12, w, 0, now)
 					continue
 				}
-			case KindTimestamp:
-				if gfx12 {
-					w |= uint64(win[int(nibble>>1)+8]) << 60 * uint64(nibble&1)
-				}
-				if rt, lost, value := timestamp(family, w); !lost {
-					if rt {
-						d.res.Markers = append(d.res.Markers, Marker{now, value})
-					} else {
-						origin += Cycles(value)
-						if jumped += uint64(value); jumped >= longReady/2 {
-							k.hurry(now + Cycles(value))
-							jumped = 0
-						}
-					}
+				if rt, lost, value := timestamp(family, w); rt && !lost {
+					d.res.Markers = append(d.res.Markers, Marker{now, value})
 					continue
 				}
 			case KindValuInst, KindInst, KindImmOne, KindImmediate, KindWaveReady:
@@ -240,8 +207,9 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 				continue
 			}
 			now -= Cycles(w >> (l.lo & 63) & (1<<(l.w&63) - 1)) // without its delta
-			d.now, d.pos, d.res.Waves = now, at*8+int(nibble)*4, waves[:n]
-			_ = d.next(&p, buf, d.pos, true)
+			d.now, d.pos, d.res.Waves, d.open = now, at*8+int(nibble)*4, r.waves[:r.n], d.open+r.open
+			r.open = 0
+			_ = d.next(&p, buf, d.pos, true) // scanning made sure that it is whole
 			p.Off += d.base * 8
 			d.token(&p)
 			if d.ext {
@@ -253,17 +221,79 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 				d.slow = 1000
 				return true
 			}
-			waves, n = d.res.Waves[:cap(d.res.Waves)], len(d.res.Waves)
-			unit, units = k.unit(bits)
+			r.waves, r.n = d.res.Waves[:len(waves)], len(d.res.Waves)
+			unit, units = k.unit(d.bits)
 			if p.Kind == KindTimestamp {
-				origin += d.now - now
+				r.origin += d.now - now
 			}
 		}
 	}
-	d.res.Waves = waves[:n]
-	d.now = origin + Cycles(end>>scanTime)
+	d.res.Waves = r.waves[:r.n]
+	d.open += r.open
+	d.now = r.origin + Cycles(end>>scanTime)
 	d.pos = at*8 + int(uint16(end))*4
 	return size == windowBytes
+}
+
+// walk is rdna among the events of the walk: those up to the first one that is the traced SIMD's, or that tells it something.
+func (r *waveRun) walk(events []uint64, base Cycles, s *laneScan, unit, units uint32) int {
+	b, n := r.bits, r.n
+	base += r.origin
+	_, _ = s.planes[0], b.low
+	i := 0
+loop:
+	for ; i < len(events); i++ {
+		e := events[i]
+		j := int(bits.RotateLeft16(uint16(e), 15))
+		w := binary.LittleEndian.Uint64(s.planes[j : j+8])
+		x := uint32(w)
+		switch x & 31 {
+		case 0b01100: // WAVE_START
+			k := (x>>7&b.low[0] | x>>8&b.high[0]) % numSlots
+			l := &r.live[k]
+			if l.run == r.runs || k&units == unit {
+				break loop
+			}
+			l.raw, l.run = x, r.runs
+			l.start = base + Cycles(e>>scanTime)
+			l.off = r.first + int64(uint16(e))*4
+			r.open++
+			continue
+		case 0b10101: // WAVE_END
+			k := (x>>8&b.low[1] | x>>9&b.high[1]) % numSlots
+			l := &r.live[k]
+			if l.run != r.runs || n >= len(r.waves) || k&units == unit {
+				break loop
+			}
+			l.run = 0
+			wave := &r.waves[n]
+			n++
+			wave.Start, wave.Stop = l.start, base+Cycles(e>>scanTime)
+			at, queue := r.place[k]|lanesOf[l.raw>>25]<<24, l.raw>>(b.pipe&31)
+			wave.CU, wave.SIMD, wave.Slot, wave.Lanes = uint8(at), uint8(at>>8), uint8(at>>16), uint8(at>>24)
+			wave.ME, wave.Pipe = uint8(queue>>2&1), uint8(queue&3)
+			continue
+		}
+		switch {
+		case x&15 == 0b1001: // REG
+			if addr := x >> 16; addr == regPGMLo || addr == regPGMHi {
+				break loop
+			}
+		case x&(127|miscSave|miscStallBegin|miscStallEnd) == 0b1010001: // a MISC that only passes time
+		case x&(127|1<<8|b.realtime) == 1: // a TIMESTAMP's delta
+			value := w >> 12 & (1<<36 - 1)
+			if b.wide {
+				value = w >> 12
+			}
+			base += Cycles(value)
+			r.origin += Cycles(value)
+		default:
+			break loop
+		}
+	}
+	r.open -= n - r.n
+	r.n = n
+	return i
 }
 
 // unit is what the keys of waves in the traced SIMD have in the bits of mask.
