@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -158,6 +159,29 @@ type HotRow struct {
 
 	Latency    *int64 `json:"latency_mean"` // of loads that a wait named
 	LatencyMax *int64 `json:"latency_max"`
+
+	WaitsFor []WaitFor `json:"waits_for,omitempty"` // of a wait: what it waited for, most cycles first
+}
+
+// WaitFor is what a wait waited for: the youngest memory instruction that it took off its counter.
+type WaitFor struct {
+	Address string `json:"address,omitempty"`
+	Name    string `json:"name"`
+	Source  string `json:"source,omitempty"`
+	Cycles  int64  `json:"cycles"`
+}
+
+// waitsFor lists what a wait waited for.
+func (h *Hot) waitsFor(c *analysis.InstCost) []WaitFor {
+	var list []WaitFor
+	for _, site := range slices.Sorted(maps.Keys(c.WaitedFor)) {
+		p := h.Place(h.Profile.Insts[site].Where)
+		list = append(list, WaitFor{addressOf(p.Where), p.Text, p.Line(), c.WaitedFor[site]})
+	}
+	slices.SortStableFunc(list, func(a, b WaitFor) int {
+		return cmp.Or(cmp.Compare(b.Cycles, a.Cycles), cmp.Compare(a.Address, b.Address))
+	})
+	return list
 }
 
 // Hotspots is the document rigprof/hotspots/1.
@@ -216,7 +240,9 @@ func (h *Hot) Hotspots(by, sort string) *Hotspots {
 			add(className(c.Class), HotRow{Name: className(c.Class)}, c)
 		default:
 			key := fmt.Sprintf("%d:%x", c.Object, c.PC)
-			add(key, HotRow{Name: p.Text, Kernel: p.Kernel, Address: addressOf(c.Where), Source: p.Line(), Class: className(c.Class)}, c)
+			add(key, HotRow{
+				Name: p.Text, Kernel: p.Kernel, Address: addressOf(c.Where), Source: p.Line(), Class: className(c.Class), WaitsFor: h.waitsFor(c),
+			}, c)
 		}
 	}
 	for _, k := range order {
@@ -248,7 +274,7 @@ var hotKeys = map[string]func(*HotRow) int64{
 func (d *Hotspots) Tables(limit int) []Table {
 	cols := []Column{Number("cycles %"), Number("cycles"), Number("stall"), Number("idle"), Number("issue"), Number("exposed"), Number("hits")}
 	if d.By == "insn" {
-		cols = append(cols, Number("latency"), Text("address"), Text("source"), Text("instruction"))
+		cols = append(cols, Number("latency"), Text("waits for"), Text("address"), Text("source"), Text("instruction"))
 	} else {
 		cols = append(cols, Text(d.By))
 	}
@@ -268,7 +294,7 @@ func (d *Hotspots) Tables(limit int) []Table {
 			if r.Latency != nil {
 				latency = *r.Latency
 			}
-			cells = append(cells, latency, dash(r.Address), dash(r.Source), r.Name)
+			cells = append(cells, latency, dash(r.waitsFor()), dash(r.Address), dash(r.Source), r.Name)
 		} else {
 			cells = append(cells, r.Name)
 		}
@@ -280,6 +306,14 @@ func (d *Hotspots) Tables(limit int) []Table {
 		out = append(out, adviceTable(d.Advice))
 	}
 	return append(out, d.Quality.table())
+}
+
+// waitsFor is the address of what a wait waited for most.
+func (r *HotRow) waitsFor() string {
+	if len(r.WaitsFor) == 0 {
+		return ""
+	}
+	return r.WaitsFor[0].Address
 }
 
 func dash(s string) string {
@@ -300,11 +334,11 @@ func percent(part, whole int64) string {
 func (d *Hotspots) CSV() *Table {
 	t := &Table{Columns: []Column{
 		Text(d.By), Text("kernel"), Text("address"), Text("source"), Text("class"), Number("hits"), Number("cycles"), Number("stall"), Number("idle"),
-		Number("issue"), Number("hidden"), Number("exposed"), Number("latency_mean"), Number("latency_max"),
+		Number("issue"), Number("hidden"), Number("exposed"), Number("latency_mean"), Number("latency_max"), Text("waits_for"),
 	}}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		t.Add(r.Name, r.Kernel, r.Address, r.Source, r.Class, r.Hits, r.Cycles, r.Stall, r.Idle, r.Issue, r.Hidden, r.Exposed, orNil(r.Latency), orNil(r.LatencyMax))
+		t.Add(r.Name, r.Kernel, r.Address, r.Source, r.Class, r.Hits, r.Cycles, r.Stall, r.Idle, r.Issue, r.Hidden, r.Exposed, orNil(r.Latency), orNil(r.LatencyMax), r.waitsFor())
 	}
 	return t
 }

@@ -111,8 +111,12 @@ func must2(t testing.TB, err error) {
 func TestHotspots(t *testing.T) {
 	h := hotOfTest(t)
 	d := h.Hotspots("insn", "stall")
-	if r := d.Rows[0]; r.Name != "s_waitcnt lgkmcnt(0)" || r.Stall != 1200 || r.Hits != 2 || r.Source != "vadd.cl:4" {
+	r := d.Rows[0]
+	if r.Name != "s_waitcnt lgkmcnt(0)" || r.Stall != 1200 || r.Hits != 2 || r.Source != "vadd.cl:4" {
 		t.Errorf("first row %+v", r)
+	}
+	if len(r.WaitsFor) != 1 || !strings.HasPrefix(r.WaitsFor[0].Name, "s_load_b") || r.WaitsFor[0].Cycles != r.Cycles || d.Tables(0)[0].Rows[0][8] != r.WaitsFor[0].Address {
+		t.Errorf("the first row waits for %+v", r.WaitsFor)
 	}
 	a, err := h.Annotate("vadd")
 	must2(t, err)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -25,6 +26,9 @@ type Quality struct {
 	WavesEndOnly       int64  `json:"waves_end_only"`
 	WavesLaunched      *int64 `json:"waves_launched"`
 
+	LanesAtStart *float64 `json:"lanes_at_start"`         // active lanes of a wave when it starts, on average over the waves that tell
+	LanesNA      string   `json:"lanes_reason,omitempty"` // why they are not known per instruction
+
 	InstructionsTraced []string `json:"instructions_traced"` // which units
 
 	CountersUnmeasured []Unmeasured `json:"counters_unmeasured"`
@@ -35,7 +39,13 @@ type Quality struct {
 	OverheadNA string `json:"overhead_reason,omitempty"`
 
 	Notes []capture.Note `json:"notes"`
+
+	lanes, laneWaves int64
 }
+
+// noLanes is why no output tells how many lanes an instruction had. Tokens and their fields: AMD rocprof-trace-decoder (MIT), which skips the one
+// token that could tell.
+const noLanes = "no token tells: WAVE_START has the lanes at a wave's start, and what the bits of GFX12's EXEC_POPCOUNT mean no public source says"
 
 // Unmeasured is a counter without a value, and why.
 type Unmeasured struct {
@@ -73,6 +83,11 @@ func (q *Quality) stream(engine int, r *scanned) {
 	q.WavesComplete += r.waves
 	q.WavesStartOnly += r.Losses.DroppedStarts + r.Losses.OpenAtEnd
 	q.WavesEndOnly += r.Losses.DroppedEnds
+	q.LanesNA = noLanes
+	if q.lanes, q.laneWaves = q.lanes+r.lanes, q.laneWaves+r.laneWaves; q.laneWaves > 0 {
+		mean := math.Round(100*float64(q.lanes)/float64(q.laneWaves)) / 100
+		q.LanesAtStart = &mean
+	}
 	if r.Bytes > 0 {
 		q.EnginesWithData = append(q.EnginesWithData, engine)
 	} else {
@@ -154,6 +169,9 @@ func (q *Quality) table() Table {
 			lost = fmt.Sprintf("buffer full on engine %s, within the buffers ", ints(q.BufferFull)) + lost
 		}
 		t.Add("lost", lost)
+		if q.LanesAtStart != nil {
+			t.Add("active lanes", fmt.Sprintf("%.4g on average when a wave starts; per instruction n/a: %s", *q.LanesAtStart, q.LanesNA))
+		}
 		if len(q.InstructionsTraced) > 0 {
 			t.Add("instructions", strings.Join(q.InstructionsTraced, "; "))
 		}

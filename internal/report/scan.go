@@ -44,6 +44,8 @@ type scanned struct {
 	words  int64 // tokens of s_ttracedata
 	where  map[slot]int64
 
+	lanes, laneWaves int64 // active at their starts, of the waves that tell
+
 	markers int64       // of realtime,
 	span    [2][2]int64 // the first and the last of them
 
@@ -116,6 +118,10 @@ func (s *StreamFile) scan(o scan) *scanned {
 		for i := range list {
 			w := &list[i]
 			r.where[slot{int(w.CU), int(w.SIMD), int(w.Slot)}]++
+			if w.Lanes > 0 {
+				r.lanes += int64(w.Lanes)
+				r.laneWaves++
+			}
 			if o.keep {
 				r.list = append(r.list, waveOf(*w))
 			}
