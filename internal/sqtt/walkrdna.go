@@ -1,7 +1,6 @@
 package sqtt
 
 import (
-	"encoding/binary"
 	"math/bits"
 
 	"github.com/rigprof/rigprof/internal/gpu"
@@ -159,7 +158,7 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 	}
 	k.hurry(d.now)
 	waves, n := d.roomFor(pieces)
-	r := waveRun{win: win, live: d.live, bits: d.bits, place: place, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs}
+	r := waveRun{scan: s.lanes, live: d.live, bits: d.bits, place: place, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs}
 	unit, units := k.unit(d.bits)
 	hurried := d.now
 	var p Packet
@@ -167,7 +166,7 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 		base := Cycles(piece.base)
 		for events := piece.events; ; events = events[1:] {
 			for taken := 1; taken > 0; {
-				taken = r.walk(events, base, s.lanes, unit, units)
+				taken = r.walk(events, base, unit, units)
 				if uint64(r.origin-hurried) >= longReady/2 {
 					k.hurry(r.origin)
 					hurried = r.origin
@@ -236,16 +235,15 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 }
 
 // walk is rdna among the events of the walk: those up to the first one that is the traced SIMD's, or that tells it something.
-func (r *waveRun) walk(events []uint64, base Cycles, s *laneScan, unit, units uint32) int {
+func (r *waveRun) walk(events []uint64, base Cycles, unit, units uint32) int {
 	b, n := r.bits, r.n
 	base += r.origin
-	_, _ = s.planes[0], b.low
+	_ = b.low
 	i := 0
 loop:
 	for ; i < len(events); i++ {
 		e := events[i]
-		j := int(bits.RotateLeft16(uint16(e), 15))
-		w := binary.LittleEndian.Uint64(s.planes[j : j+8])
+		w := r.scan.load64(uint16(e))
 		x := uint32(w)
 		switch x & 31 {
 		case 0b01100: // WAVE_START
@@ -281,12 +279,9 @@ loop:
 			}
 		case x&(127|miscSave|miscStallBegin|miscStallEnd) == 0b1010001: // a MISC that only passes time
 		case x&(127|1<<8|b.realtime) == 1: // a TIMESTAMP's delta
-			value := w >> 12 & (1<<36 - 1)
-			if b.wide {
-				value = w >> 12
-			}
-			base += Cycles(value)
-			r.origin += Cycles(value)
+			value := Cycles(w >> 12 & b.delta)
+			base += value
+			r.origin += value
 		default:
 			break loop
 		}
