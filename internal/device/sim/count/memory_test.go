@@ -171,3 +171,14 @@ func TestColdMemory(t *testing.T) {
 		}
 	}
 }
+
+// Of vadd's 256 waves of gfx942 the last but one has 28 lanes that add, the last none: 8 vector instructions each, 2 of them before the check.
+func TestLanes(t *testing.T) {
+	g := open(t, "gfx942", sim.Options{})
+	defer g.Close()
+	p, _ := g.load("vadd")
+	got := g.countAll(p, func() {}, "SQ_THREAD_CYCLES_VALU", "SQ_ACTIVE_INST_VALU", "SQ_INSTS_VALU")
+	if want := uint64(254*8*64 + 2*64 + 6*28 + 2*64); got["SQ_THREAD_CYCLES_VALU"] != want || got["SQ_ACTIVE_INST_VALU"] != got["SQ_INSTS_VALU"] {
+		t.Errorf("%v, want %d lanes", got, want)
+	}
+}

@@ -65,7 +65,10 @@ type WaveLog struct {
 	Data   []uint32 // what s_ttracedata and s_ttracedata_imm sent: M0, the immediate's low byte
 	Insts  uint64   // executed instructions
 	Class  [NumClasses]uint64
-	Cut    bool // Pieces, Mem and Data stop early: the log grew too long
+
+	VALULanes uint64 // active lanes of vector instructions, added up; without a log of pieces 0
+
+	Cut bool // Pieces, Mem and Data stop early: the log grew too long
 }
 
 // Piece is a straight line of executed instructions. Conditional branches inside a piece fell

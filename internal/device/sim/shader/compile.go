@@ -501,7 +501,7 @@ func runIllegal(w *wave, u *uop) {
 // runJoin continues at code that was compiled before. It is no instruction.
 func runJoin(w *wave, u *uop) {
 	w.leave(int(u.index), false)
-	w.first, w.ip = int(u.target), int(u.target)
+	w.first, w.ip, w.masked = int(u.target), int(u.target), int(u.target)
 }
 
 // scalarArg reads a source code below 256 of a field whose table row names VGPRs only, as subrev's does.

@@ -87,9 +87,10 @@ func (w *wave) start(g *group, index int, win *window, size [3]uint32, lanes int
 	w.arch, w.n = p.arch, p.wave
 	w.full = ^uint64(0) >> (64 - w.n)
 	w.null, w.m0 = p.arch.Null(), p.arch.M0()
-	w.code = p.state.Load().code
+	st := p.state.Load()
+	w.code, w.valu = st.code, st.valu
 	w.ip, _ = p.lookup(k.Entry)
-	w.first = w.ip
+	w.first, w.masked, w.laneSum = w.ip, w.ip, 0
 	w.stop, w.scc, w.fault = running, 0, nil
 	w.spent, w.limit = 0, k.Budget
 	w.syncState, w.trapState, w.patched = syncState{}, trapState{}, false
@@ -271,6 +272,7 @@ func (w *wave) leave(end int, taken bool) {
 		w.spent += uint64(n)
 		w.fuel -= int64(n)
 		if w.logs {
+			w.countLanes(end)
 			w.log.piece(w.first, n, taken)
 		}
 	}
@@ -279,7 +281,7 @@ func (w *wave) leave(end int, taken bool) {
 // jump takes a branch: u is the branch, target an index.
 func (w *wave) jump(u *uop, target int) {
 	w.leave(int(u.index)+1, true)
-	w.first, w.ip = target, target
+	w.first, w.ip, w.masked = target, target, target
 	if w.fuel <= 0 {
 		w.stop = stopYield
 		if w.limit != 0 && w.spent > w.limit {
@@ -311,7 +313,7 @@ func (w *wave) account() {
 	if w.log == nil {
 		return
 	}
-	w.log.Insts = w.spent
+	w.log.Insts, w.log.VALULanes = w.spent, w.laneSum
 	class := w.prog.state.Load().class
 	var n int64
 	for i, h := range w.hits[:min(len(class), len(w.hits))] {

@@ -30,6 +30,7 @@ type programState struct {
 	insts []ProgInst
 	code  []uop // one more than insts per straight line: its continuation
 	class []isa.Class
+	valu  []uint32 // of the vector unit before each index, and in all
 	byPC  map[uint64]int
 }
 
@@ -64,7 +65,7 @@ func (p *Program) target(pc uint64) int {
 	if i, ok := st.byPC[pc]; ok {
 		return i
 	}
-	next := &programState{insts: st.insts, code: append([]uop(nil), st.code...), class: append([]isa.Class(nil), st.class...), byPC: make(map[uint64]int, len(st.byPC)+64)}
+	next := &programState{insts: st.insts, code: append([]uop(nil), st.code...), class: append([]isa.Class(nil), st.class...), valu: append([]uint32(nil), st.valu...), byPC: make(map[uint64]int, len(st.byPC)+64)}
 	for k, v := range st.byPC {
 		next.byPC[k] = v
 	}
@@ -186,6 +187,15 @@ func (p *Program) add(st *programState, pi ProgInst, u uop) int {
 	u.next = u.index + 1
 	st.insts = append(st.insts, pi)
 	st.class = append(st.class, pi.Class)
+	if len(st.valu) == 0 {
+		st.valu = append(st.valu, 0)
+	}
+	n := st.valu[len(st.valu)-1]
+	switch pi.Class {
+	case isa.VALU, isa.VALUTrans, isa.VALU64, isa.Matrix:
+		n++
+	}
+	st.valu = append(st.valu, n)
 	st.code = append(st.code, u)
 	return int(u.index)
 }

@@ -91,7 +91,7 @@ func (w *wave) pcAfter(u *uop) uint64 { return w.pcOf(u) + uint64(u.size) }
 func (w *wave) jumpTo(u *uop, pc uint64) {
 	i := w.prog.target(pc &^ 3)
 	if st := w.prog.state.Load(); len(st.code) != len(w.code) {
-		w.code = st.code
+		w.code, w.valu = st.code, st.valu
 		for len(w.hits) < len(w.code)+1 {
 			w.hits = append(w.hits, 0)
 		}

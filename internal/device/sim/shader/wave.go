@@ -1,6 +1,10 @@
 package shader
 
-import "github.com/rigprof/rigprof/internal/isa"
+import (
+	"math/bits"
+
+	"github.com/rigprof/rigprof/internal/isa"
+)
 
 // vreg is one vector register. A wave of 32 uses the first half.
 type vreg = [64]uint32
@@ -50,6 +54,11 @@ type wave struct {
 	spent uint64
 	limit uint64 // instructions the wave may execute in all, 0: any number
 
+	// How many lanes vector instructions had: those from index masked on have the lanes of exec.
+	valu    []uint32 // the program's
+	masked  int
+	laneSum uint64
+
 	g     *group
 	index int // in the workgroup
 	fault *Fault
@@ -66,7 +75,18 @@ type wave struct {
 	trapState
 }
 
+// countLanes adds up the lanes of vector instructions of the straight line before index end.
+func (w *wave) countLanes(end int) {
+	if end > w.masked {
+		w.laneSum += uint64(w.valu[end]-w.valu[w.masked]) * uint64(bits.OnesCount64(w.exec))
+		w.masked = end
+	}
+}
+
 func (w *wave) setExec(x uint64) {
+	if w.logs {
+		w.countLanes(w.ip)
+	}
 	if w.n == 32 {
 		w.exec = x & 0xffffffff
 		w.s[isa.ExecLo] = uint32(x)

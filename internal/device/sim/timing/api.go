@@ -207,6 +207,7 @@ const (
 	StatL2Load      // lines of loads that the L2 was asked for
 	StatL2LoadWait  // cycles that lines of loads and of atomics with a result took in the L2, added up
 	StatL2StoreWait // of stores and other atomics
+	StatCyclesLanes // StatCyclesVALU times the lanes that vector instructions had, on average
 	NumStats
 )
 

@@ -332,6 +332,13 @@ func (m *Machine) finish(w *wave, t int64) {
 	end := t + m.p.waveEnd
 	end = max(end, w.acked)
 	w.st.End, w.st.Insts = end, w.log.Insts
+	valu := int64(0)
+	for _, n := range w.st.N[StatVALU : StatMatrixF6F4+1] {
+		valu += n
+	}
+	if valu > 0 {
+		w.st.N[StatCyclesLanes] = int64(w.log.VALULanes) * w.st.N[StatCyclesVALU] / valu
+	}
 	m.ends.push(ending{t: end, kind: endWave, w: w})
 }
 
