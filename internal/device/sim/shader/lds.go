@@ -162,6 +162,11 @@ func runDSAtomic(w *wave, u *uop) {
 	m := u.x.mem
 	w.refLDSLanes(m, m.bytes)
 	w.ldsAddresses(m, m.off)
+	if u.x.name == "ds_condxchg32_rtn_b64" { // the address' low bits are ignored
+		for l := range w.n {
+			w.addr[l] &^= 7
+		}
+	}
 	addr := w.v[m.addr]
 	for x := w.exec; x != 0; x &= x - 1 {
 		l := bits.TrailingZeros64(x)
