@@ -59,3 +59,71 @@ func TestLaneTwins(t *testing.T) {
 		t.Errorf("%d events in all: the windows test little", events)
 	}
 }
+
+// TestScan9Twins compares the events and times of GFX9 chains: the assembly's steps are longer than those of its portable twin.
+func TestScan9Twins(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 4))
+	kinds := newScan9Kinds(waveEvents)
+	var lists [3 * scanChains]eventList
+	var win window
+	events := 0
+	for i := range 200 {
+		buf := randomStream(rng, gpu.GFX9, 3000)
+		if i%2 == 0 { // long runs of MISCs, as captures have them
+			for j := range len(buf) / 64 {
+				if n := rng.IntN(50) &^ 1; rng.IntN(2) == 0 {
+					for k := range n / 2 {
+						buf[j*64+2*k], buf[j*64+2*k+1] = byte(rng.IntN(16)<<4), byte(rng.IntN(16))
+					}
+				}
+			}
+		}
+		clear(win[:])
+		copy(win[:windowBytes], buf)
+		var asm, plain, four [scanChains]chain
+		for j := range asm {
+			asm[j] = chain{acc: uint64(rng.IntN(windowBytes/2 - 1000)), ev: &lists[j]}
+			asm[j].limit = asm[j].acc + uint64(rng.IntN(900))
+			plain[j] = asm[j]
+			four[j] = asm[j]
+			plain[j].ev, four[j].ev = &lists[scanChains+j], &lists[2*scanChains+j]
+		}
+		scan9FourGeneric(kinds, &win, &four[0], &four[1], &four[2], &four[3])
+		scan9Four(kinds, &win, &asm[0], &asm[1], &asm[2], &asm[3])
+		for j := range plain {
+			limit := plain[j].limit
+			scan9One(kinds, &win, &plain[j])
+			scan9One(kinds, &win, &four[j])
+			if n := plain[j].n; four[j].acc != plain[j].acc || four[j].n != n || !slices.Equal(four[j].ev[:n], plain[j].ev[:n]) {
+				t.Fatalf("window %d: chain %d among four differs from one alone", i, j)
+			}
+			before := func(c *chain) []uint64 {
+				n := c.n
+				for n > 0 && c.ev[n-1]&0xffff >= limit {
+					n--
+				}
+				return c.ev[:n]
+			}
+			a, b := before(&asm[j]), before(&plain[j])
+			if !slices.Equal(a, b) {
+				t.Fatalf("window %d, chain %d: events %x, want %x", i, j, a, b)
+			}
+			events += len(a)
+			// Whoever is behind goes on to where the other one is, if it is a place where both stop, with the same time.
+			for asm[j].pos() != plain[j].pos() && max(asm[j].pos(), plain[j].pos()) < limit+64 {
+				c := &plain[j]
+				if asm[j].pos() < plain[j].pos() {
+					c = &asm[j]
+				}
+				c.limit = c.pos() + 1
+				scan9One(kinds, &win, c)
+			}
+			if asm[j].pos() == plain[j].pos() && asm[j].acc != plain[j].acc {
+				t.Fatalf("window %d, chain %d: at %x, want %x", i, j, asm[j].acc, plain[j].acc)
+			}
+		}
+	}
+	if events < 5000 {
+		t.Errorf("%d events in all: the windows test little", events)
+	}
+}

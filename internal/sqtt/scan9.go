@@ -94,7 +94,7 @@ func scan9Two(kinds *scan9Kinds, win *window, ca, cb *chain) (stall uint32) {
 	return 0
 }
 
-func scan9Four(kinds *scan9Kinds, win *window, ca, cb, cc, cd *chain) (stall uint32) {
+func scan9FourGeneric(kinds *scan9Kinds, win *window, ca, cb, cc, cd *chain) (stall uint32) {
 	a, al, aev, an := ca.acc, ca.limit, ca.ev, ca.n
 	b, bl, bev, bn := cb.acc, cb.limit, cb.ev, cb.n
 	c, cl, cev, cn := cc.acc, cc.limit, cc.ev, cc.n
@@ -131,9 +131,9 @@ func waveKey9(w uint32) slotKey {
 // fill9 sets all of a wave but its times from its slot and the WAVE_START raw. The count is lanes, or above 64 a step of saving
 // and restoring waves.
 func fill9(w *Wave, k slotKey, raw uint32) {
-	w.CU, w.Slot, w.SIMD = uint8(k&15), uint8(k>>4&15), uint8(k>>8)
 	count := raw >> 22 & 127
-	w.Lanes = uint8(count & uint32(int32(count-65)>>31)) // all of it, or 0 above 64
+	at := uint32(k)&15 | uint32(k)&0x300 | uint32(k)&0xf0<<12 | count&uint32(int32(count-65)>>31)<<24 // no lanes above 64
+	w.CU, w.SIMD, w.Slot, w.Lanes = uint8(at), uint8(at>>8), uint8(at>>16), uint8(at>>24)
 	w.ME, w.Pipe = uint8(raw>>18&3), uint8(raw>>16&3)
 }
 
@@ -144,46 +144,46 @@ func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, f
 		return d.walk9(s, win, buf, size, final)
 	}
 	end, pieces, _ := s.scanWindow(waveScanner9, win, 0, uint64(size/2))
-	first := d.base + int64(at)
-	origin := d.now // time at the window's start, and what TIME_RESETs added since
-	live, runs := d.live, d.runs
 	waves, n := d.roomFor(pieces)
+	// Its origin is the time at the window's start, and what TIME_RESETs added since.
+	r := waveRun{live: d.live, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs}
 	var p Packet
 	for _, piece := range pieces {
-		for _, e := range piece.events {
+		for events := piece.events; ; events = events[1:] {
+			events = events[r.gfx9(win, events, Cycles(piece.base)*4):]
+			if len(events) == 0 {
+				break
+			}
+			e := events[0]
 			i := int(uint16(e)) * 2
 			w := binary.LittleEndian.Uint32(win[i : i+4])
-			now := origin + Cycles(piece.base+e>>scanTime)*4
-			if w&15 == 3 || w&15 == 6 { // WAVE_START or WAVE_END; see fastRDNA
-				end := w >> 2 & 1
-				k := waveKey9(w)
-				now += Cycles(w>>4&1) * 4
-				l := &live[k]
-				if (l.run == runs) != (end != 0) { // rare
-					if d.unpaired(l, end != 0, (first+int64(i))*8, now) {
-						continue
+			now := r.origin + Cycles(piece.base+e>>scanTime)*4
+			if w&0xe00f == misc9TimeReset<<13 && d.look == 0 {
+				stamped := now + Cycles(w>>4&0xff)*4
+				ts, found, on := nextTime(buf, at+i+2, at+i+2+lookAhead, final)
+				if on < 0 {
+					if found {
+						r.origin += d.reset(stamped, ts) - stamped
 					}
+					continue
 				}
-				wave := &waves[n]
-				fill9(wave, k, l.raw)
-				wave.Start, wave.Stop = l.start, now
-				n += int(end)
-				d.open += 1 - 2*int(end)
-				l.start, l.off, l.raw, l.run = now, (first+int64(i))*8, w, runs&(end-1)
-				continue
 			}
-			d.now, d.pos = now, (at+i)*8
+			d.now, d.pos, d.res.Waves, d.open = now, (at+i)*8, r.waves[:r.n], d.open+r.open
+			r.open = 0
 			if !d.next(&p, buf, d.pos, final) { // a TIME_RESET whose TIME is to come
-				d.res.Waves = waves[:n]
 				return false
 			}
 			p.Off += d.base * 8
 			d.token(&p)
-			origin += d.now - now - Cycles(w>>4&0xff)*4
+			r.waves, r.n = d.res.Waves[:len(waves)], len(d.res.Waves)
+			if w&15 == 0 { // only MISCs change time but by their own delta
+				r.origin += d.now - now - Cycles(w>>4&0xff)*4
+			}
 		}
 	}
-	d.res.Waves = waves[:n]
-	d.now = origin + Cycles(end>>scanTime)*4
+	d.res.Waves = r.waves[:r.n]
+	d.open += r.open
+	d.now = r.origin + Cycles(end>>scanTime)*4
 	d.pos = (at + int(uint16(end))*2) * 8
 	return size == windowBytes
 }
