@@ -6,6 +6,12 @@ func (s *laneScan) run(tab *scanTable) { laneRun(s, tab) }
 //go:noescape
 func laneRun(s *laneScan, tab *scanTable)
 
+// walkRun is walkRunGeneric, likewise.
+func (s *laneScan) walkRun(tab *walkTable) { laneWalk(s, tab) }
+
+//go:noescape
+func laneWalk(s *laneScan, tab *walkTable)
+
 // fillPlanes is fillGeneric, 16 bytes at a time.
 func fillPlanes(even, odd, src []byte) {
 	n := len(src) - 16

@@ -51,6 +51,58 @@ done:
 	MOVQ DI, laneScan_acc+56(BX)
 	RET
 
+// A step of lane j for the walk; see laneScan.walkStep. Nothing between BTRL and ADCQ changes the carry.
+#define WALKSTEP(acc, j) \
+	CMPW acc, laneScan_limit+8*j(BX); \
+	JCC  done; \
+	MOVWLZX acc, AX; \
+	ROLW $15, AX; \
+	MOVQ laneScan_n+8*j(BX), CX; \
+	MOVWLZX laneScan_planes(BX)(AX*1), AX; \
+	MOVL walkTable_word(DX)(AX*4), R15; \
+	MOVBQSX walkTable_back(DX)(AX*1), AX; \
+	BTRL $const_scanEvent, R15; \
+	LEAQ (acc)(R15*1), acc; \
+	LEAQ (acc)(AX*1), AX; \
+	MOVQ AX, laneScan_events(BX)(CX*8); \
+	ADCQ $0, CX; \
+	MOVQ CX, laneScan_n+8*j(BX)
+
+// func laneWalk(s *laneScan, tab *walkTable)
+TEXT ·laneWalk(SB), NOSPLIT, $0-16
+	MOVQ s+0(FP), BX
+	MOVQ tab+8(FP), DX
+	MOVQ laneScan_acc+0(BX), R8
+	MOVQ laneScan_acc+8(BX), R9
+	MOVQ laneScan_acc+16(BX), R10
+	MOVQ laneScan_acc+24(BX), R11
+	MOVQ laneScan_acc+32(BX), R12
+	MOVQ laneScan_acc+40(BX), R13
+	MOVQ laneScan_acc+48(BX), SI
+	MOVQ laneScan_acc+56(BX), DI
+
+loop:
+	WALKSTEP(R8, 0)
+	WALKSTEP(R9, 1)
+	WALKSTEP(R10, 2)
+	WALKSTEP(R11, 3)
+	WALKSTEP(R12, 4)
+	WALKSTEP(R13, 5)
+	WALKSTEP(SI, 6)
+	WALKSTEP(DI, 7)
+	JMP loop
+
+done:
+	MOVQ R8, laneScan_acc+0(BX)
+	MOVQ R9, laneScan_acc+8(BX)
+	MOVQ R10, laneScan_acc+16(BX)
+	MOVQ R11, laneScan_acc+24(BX)
+	MOVQ R12, laneScan_acc+32(BX)
+	MOVQ R13, laneScan_acc+40(BX)
+	MOVQ SI, laneScan_acc+48(BX)
+	MOVQ DI, laneScan_acc+56(BX)
+	RET
+
 // func laneFill(even, odd, src *byte, n uint64)
 TEXT ·laneFill(SB), NOSPLIT, $0-32
 	MOVQ even+0(FP), AX

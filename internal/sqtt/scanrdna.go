@@ -25,9 +25,6 @@ var (
 	waveBits12 = waveBits{low: [2]uint32{0x7f, 0xfff}, high: [2]uint32{0xf80, 0}, wgpMask: 15, array: 1 << 4, slot: 7, pipe: 20, realtime: 1 << 7, delta: 1<<52 - 1}
 )
 
-// waveTokens has a bit for the low five bits of a WAVE_START and of a WAVE_END.
-const waveTokens = 1<<0b01100 | 1<<0b10101
-
 func waveBitsOf(f gpu.Family) *waveBits {
 	if f == gpu.GFX12 {
 		return &waveBits12

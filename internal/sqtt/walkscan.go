@@ -1,34 +1,24 @@
 package sqtt
 
 import (
-	"encoding/binary"
-	"math/bits"
 	"sync"
 
 	"github.com/rigprof/rigprof/internal/gpu"
 )
 
-// The walk's windows of RDNA streams are scanned as those of waves are (see scanTable), but nearly every other token is an
-// event. So an entry may have tokens before its event and NOPs behind, and the scan word that is kept of an event has the
-// place where its token begins and the time with its delta. MISCs are events, so scans need not collect their flags.
-//
-//	bits 0..4    length of the entry's tokens, in nibbles
-//	bits 8..12   how many of them from the event's first on
-//	bits 22..30  their time
-//	bit  31      there is an event
-type walkTable [1 << 16]uint32
-
-const (
-	walkAdd   = 511<<scanTime | 31
-	walkBack  = 8
-	walkEvent = 31
-)
+// The walk's windows of RDNA streams are scanned as those of waves are (see scanTable and laneScan), but nearly every other token is
+// an event. So an entry may have tokens before its event and NOPs behind, and the scan word that is kept of an event has the
+// place where its token begins and the time with its delta. MISCs are events.
+type walkTable struct {
+	word [1 << 16]uint32
+	back [1 << 16]int8 // from the entry's end to where its event's token begins, in nibbles; not above 0
+}
 
 func newWalkTable(f gpu.Family) *walkTable {
 	keys := keysOf(f)
 	tab := new(walkTable)
-	for key := range uint32(len(tab)) {
-		var pos, time, event uint32
+	for key := range uint32(len(tab.word)) {
+		var pos, time, event, begin uint32
 		for pos < 16 && event == 0 {
 			rest, have := key>>pos, 16-pos
 			if rest&15 == 0 {
@@ -41,7 +31,7 @@ func newWalkTable(f gpu.Family) *walkTable {
 			}
 			other := l.kind == KindReg && pos == 0 && rest>>15 == 0 // no compute register
 			if walkEvents(l.kind) && !other || l.kind == KindMisc {
-				event = 1<<walkEvent - pos/4<<walkBack
+				event, begin = 1<<scanEvent, pos
 			}
 			pos += uint32(max(l.bits, 4))
 			time += rest>>l.lo&(1<<l.w-1) + uint32(l.addend)
@@ -49,10 +39,10 @@ func newWalkTable(f gpu.Family) *walkTable {
 		for event != 0 && pos < 16 && key>>pos&15 == 0 {
 			pos += 4
 		}
+		tab.word[key] = pos/4 | time<<scanTime | event
 		if event != 0 {
-			event += pos / 4 << walkBack
+			tab.back[key] = int8(begin/4) - int8(pos/4)
 		}
-		tab[key] = pos/4 | time<<scanTime | event
 	}
 	return tab
 }
@@ -62,32 +52,27 @@ var (
 	walkTable12 = sync.OnceValue(func() *walkTable { return newWalkTable(gpu.GFX12) })
 )
 
-// walkRun steps all lanes until one is at its limit.
-func (s *laneScan) walkRun(tab *walkTable) {
-	_, _ = tab[0], s.planes[0]
+// walkRunGeneric steps all lanes until one is at its limit.
+func (s *laneScan) walkRunGeneric(tab *walkTable) {
+	_, _ = tab.word[0], s.planes[0]
 	for {
 		for j := range s.acc {
 			acc := s.acc[j]
 			if uint16(acc) >= uint16(s.limit[j]) {
 				return
 			}
-			i := int(bits.RotateLeft16(uint16(acc), 15))
-			n := s.n[j]
-			e := tab[binary.LittleEndian.Uint16(s.planes[i:i+2])]
-			acc += uint64(e & walkAdd)
-			s.acc[j] = acc
-			s.events[n%uint64(len(s.events))] = acc - uint64(e>>walkBack&31)
-			s.n[j] = n + uint64(e>>walkEvent)
+			s.acc[j], s.n[j] = s.walkStep(tab, acc, s.n[j])
 		}
 	}
 }
 
 // walkStep is a step of one lane.
 func (s *laneScan) walkStep(tab *walkTable, acc, n uint64) (uint64, uint64) {
-	e := tab[s.key(acc)]
-	acc += uint64(e & walkAdd)
-	s.events[n%uint64(len(s.events))] = acc - uint64(e>>walkBack&31)
-	return acc, n + uint64(e>>walkEvent)
+	key := s.key(acc)
+	e := tab.word[key]
+	acc += uint64(e & (1<<scanEvent - 1))
+	s.events[n%uint64(len(s.events))] = acc + uint64(int64(tab.back[key]))
+	return acc, n + uint64(e>>scanEvent)
 }
 
 // walkOne scans alone from acc to a limit or a little beyond.
@@ -125,9 +110,9 @@ func (s *laneScan) walkWindow(tab *walkTable, win *window, start, size uint64) (
 			if uint16(acc) < uint16(guess) {
 				acc, n = s.walkStep(tab, acc, n)
 			} else {
-				e := tab[s.key(guess)]
-				skip += uint64(e >> walkEvent)
-				guess += uint64(e & walkAdd)
+				e := tab.word[s.key(guess)]
+				skip += uint64(e >> scanEvent)
+				guess += uint64(e & (1<<scanEvent - 1))
 			}
 		}
 		if uint16(acc) != uint16(guess) {
@@ -139,7 +124,7 @@ func (s *laneScan) walkWindow(tab *walkTable, win *window, start, size uint64) (
 		acc, n, first = s.done[j].acc, s.done[j].n, skip
 	}
 	for uint64(uint16(acc)) < size { // the stream's end, as far as entries are wholly before it
-		if uint64(uint16(acc))+uint64(tab[s.key(acc)]&31) > size {
+		if uint64(uint16(acc))+uint64(tab.word[s.key(acc)]&31) > size {
 			break
 		}
 		acc, n = s.walkStep(tab, acc, n)

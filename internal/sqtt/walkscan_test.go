@@ -1,0 +1,50 @@
+package sqtt
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/rigprof/rigprof/internal/gpu"
+)
+
+// TestWalkWindow compares what a window's lanes find with one scan from token to token.
+func TestWalkWindow(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 10))
+	var s, one laneScan
+	found := 0
+	for i := range 300 {
+		f := gpu.GFX11 + gpu.Family(i%2)
+		tab := walkTable11()
+		if f == gpu.GFX12 {
+			tab = walkTable12()
+		}
+		var win window
+		n := copy(win[:windowBytes], randomTrace(rng, f, 100+rng.IntN(12000)))
+		if i%3 == 2 {
+			for range 1 + rng.IntN(40) {
+				win[rng.IntN(n)] ^= 1 << rng.IntN(8)
+			}
+		}
+		size, start := uint64(2*n), uint64(rng.IntN(3))
+		end, pieces := s.walkWindow(tab, &win, start, size)
+		var got []uint64
+		for _, p := range pieces {
+			for _, e := range p.events {
+				got = append(got, e+p.base<<scanTime)
+			}
+		}
+		one.fill(&win, size/2)
+		acc, m := one.walkOne(tab, start, 0, uint64(uint16(end)))
+		if acc != end || !slices.Equal(got, one.events[:m]) {
+			t.Fatalf("%v window %d of %d bytes: %d events to %x, want %d to %x", f, i, n, len(got), end, m, acc)
+		}
+		if end := uint64(uint16(end)); end > size || end+2*windowTail < size {
+			t.Fatalf("%v window %d: scanned to %d of %d", f, i, end, size)
+		}
+		found += len(got)
+	}
+	if found < 100000 {
+		t.Errorf("%d events in all: the windows test little", found)
+	}
+}
