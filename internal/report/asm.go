@@ -28,10 +28,12 @@ type AsmFunc struct {
 	Addr   uint64    `json:"address"` // the file's virtual address, as all here
 	Kernel bool      `json:"kernel"`
 	Wave   int       `json:"wave"`
-	Uses   *AsmUses  `json:"uses,omitempty"` // kernels: what the descriptor asks for
+	Uses   *AsmUses  `json:"uses,omitempty"`   // kernels: what the descriptor asks for
+	Object int       `json:"object,omitempty"` // 1, 2, …: which of the file's objects for the target, where there are several
 	Insts  []AsmInst `json:"instructions"`
 
 	size uint64
+	gap  bool // no function: bytes that no symbol names
 }
 
 // AsmUses is what a kernel's descriptor and metadata ask for.
@@ -91,8 +93,8 @@ func (u *AsmUses) text(w io.Writer) {
 	if u.Signature != "" {
 		_, _ = fmt.Fprintf(w, "  # %s\n", Printable(u.Signature))
 	}
-	_, _ = fmt.Fprintf(w, "  # VGPRs %d%s, SGPRs %d (%d user), LDS %d B, scratch %d B a work-item, arguments %d B, %s of work-item ids%s\n",
-		u.VGPRs, acc, u.SGPRs, u.UserSGPRs, u.LDSBytes, u.ScratchBytes, u.KernargBytes, Plural(int64(u.WorkItemDims), "axis"), mode)
+	_, _ = fmt.Fprintf(w, "  # VGPRs %d%s, SGPRs %d (%d user), LDS %d B, scratch %d B a work-item, arguments %d B, work-item ids of %s%s\n",
+		u.VGPRs, acc, u.SGPRs, u.UserSGPRs, u.LDSBytes, u.ScratchBytes, u.KernargBytes, Plural(int64(u.WorkItemDims), "dimension"), mode)
 	_, _ = fmt.Fprintf(w, "  # descriptor at 0x%x: rsrc1 0x%08x, rsrc2 0x%08x, rsrc3 0x%08x, properties 0x%04x\n", u.Descriptor, u.RSRC1, u.RSRC2, u.RSRC3, u.Properties)
 }
 
@@ -121,12 +123,16 @@ func Disassemble(o *codeobj.Object, name string) (*Asm, error) {
 		return nil, fmt.Errorf("no instruction table for %s", o.Target.Processor)
 	}
 	a := &Asm{Schema: "rigprof/asm/1", Target: o.Target.String(), Functions: []AsmFunc{}}
-	for _, f := range functions(o, arch) {
+	list := functions(o, arch)
+	if name == "" {
+		list = withGaps(o, list)
+	}
+	for _, f := range list {
 		if name != "" && name != f.Symbol && name != f.Name {
 			continue
 		}
 		code := o.Bytes(f.Addr)
-		f.Insts = disassemble(o, arch, f.Wave, f.Addr, code[:min(uint64(len(code)), f.size)])
+		f.Insts = disassemble(o, arch, &f, code[:min(uint64(len(code)), f.size)])
 		a.Functions = append(a.Functions, f)
 	}
 	if len(a.Functions) == 0 {
@@ -179,14 +185,51 @@ func functions(o *codeobj.Object, arch isa.Arch) []AsmFunc {
 	return list
 }
 
-// disassemble lists the instructions of code, which is at addr.
-func disassemble(o *codeobj.Object, arch isa.Arch, wave int, addr uint64, code []byte) []AsmInst {
+// withGaps adds what no function holds, but for padding: hand-written code without symbols, tables between functions.
+func withGaps(o *codeobj.Object, list []AsmFunc) []AsmFunc {
+	at, end := o.Text()
+	out := make([]AsmFunc, 0, len(list)+1)
+	gap := func(to uint64) {
+		if at >= to {
+			return
+		}
+		code := o.Bytes(at)
+		code = code[:min(uint64(len(code)), to-at)]
+		for len(code) >= 4 && padding(code[len(code)&^3-4:]) {
+			code = code[:len(code)&^3-4]
+		}
+		if len(code) > 0 {
+			out = append(out, AsmFunc{Name: fmt.Sprintf("code at %#x", at), Addr: at, Wave: list[0].Wave, size: uint64(len(code)), gap: true})
+		}
+	}
+	for _, f := range list {
+		gap(f.Addr)
+		out = append(out, f)
+		at = max(at, f.Addr+f.size)
+	}
+	gap(end)
+	return out
+}
+
+// padding tells whether the word is what compilers fill gaps with: 0, s_nop 0 or s_code_end, which all targets encode alike.
+func padding(code []byte) bool {
+	w := binary.LittleEndian.Uint32(code)
+	return w == 0 || w == 0xbf800000 || w == 0xbf9f0000
+}
+
+// disassemble lists the instructions of a function, whose bytes are code.
+func disassemble(o *codeobj.Object, arch isa.Arch, f *AsmFunc, code []byte) []AsmInst {
 	var list []AsmInst
 	var text []byte
+	addr := f.Addr
 	for len(code) >= 4 {
 		in := AsmInst{Addr: addr}
 		n := 4
-		d, err := isa.DecodeLenient(arch, code)
+		d, refused := isa.Decode(arch, code)
+		err := refused
+		if err != nil && !f.gap { // what may be data is read as LLVM reads it
+			d, err = isa.DecodeLenient(arch, code)
+		}
 		if err != nil {
 			in.Words = []uint32{binary.LittleEndian.Uint32(code)}
 			in.Text = fmt.Sprintf(".long 0x%08x  // %v", in.Words[0], errors.Unwrap(err))
@@ -195,13 +238,13 @@ func disassemble(o *codeobj.Object, arch isa.Arch, wave int, addr uint64, code [
 			in.Valid, in.Inst = true, d
 			in.Words = append(in.Words, d.Dwords()...)
 			text = text[:0]
-			if _, err := isa.Decode(arch, code); err != nil { // LLVM shows such bytes as data, hardware runs them
+			if refused != nil { // LLVM shows such bytes as data, hardware runs them
 				for i, w := range in.Words {
 					text = fmt.Appendf(text, "%s0x%08x", [...]string{".long ", ", "}[min(i, 1)], w)
 				}
 				text = append(text, "  // runs as "...)
 			}
-			text = isa.AppendText(text, arch, wave, addr, &d)
+			text = isa.AppendText(text, arch, f.Wave, addr, &d)
 			in.Text = string(text)
 			if t, ok := d.Target(addr); ok {
 				in.Target = t
@@ -212,6 +255,9 @@ func disassemble(o *codeobj.Object, arch isa.Arch, wave int, addr uint64, code [
 		}
 		list = append(list, in)
 		code, addr = code[n:], addr+uint64(n)
+	}
+	if len(code) > 0 {
+		list = append(list, AsmInst{Addr: addr, Words: []uint32{}, Text: ".byte " + strings.ReplaceAll(fmt.Sprintf("% #x", code), " ", ", ")})
 	}
 	return list
 }
@@ -231,10 +277,17 @@ func (a *Asm) Text(w io.Writer, o AsmText) error {
 			_ = bw.WriteByte('\n') // Flush tells
 		}
 		what := "function"
-		if f.Kernel {
+		switch {
+		case f.Kernel:
 			what = "kernel"
+		case f.gap:
+			what = "no symbol"
 		}
-		_, _ = fmt.Fprintf(bw, "%s:  # %s, %s, wave%d\n", Printable(f.Name), what, a.Target, f.Wave)
+		which := ""
+		if f.Object > 0 {
+			which = fmt.Sprintf(", object %d", f.Object)
+		}
+		_, _ = fmt.Fprintf(bw, "%s:  # %s, %s, wave%d%s\n", Printable(f.Name), what, a.Target, f.Wave, which)
 		if f.Uses != nil {
 			f.Uses.text(bw)
 		}
