@@ -125,7 +125,14 @@ func (m *Machine) fromL2(d *die, line uint64, at int64, write, atomic, host bool
 }
 
 // channel is where a line is kept.
-func (d *die) channel(line uint64) uint64 { return (line ^ line>>5 ^ line>>10) % uint64(len(d.stats)) }
+func (d *die) channel(line uint64) uint64 {
+	n := uint64(len(d.stats))
+	h := line ^ line>>5 ^ line>>10
+	if n&(n-1) == 0 {
+		return h & (n - 1)
+	}
+	return h % n
+}
 
 // writeBack brings what the dispatch wrote to memory, as the release behind it does.
 func (d *die) writeBack(took int64) {

@@ -30,7 +30,7 @@ type Machine struct {
 	gfx12     bool
 	gfx9      bool
 	vgprGrain int
-	latency   [4][numBy]int64 // by producer and consumer
+	latency   [numBy][4]int32 // by consumer and producer
 	memLine   int64           // 1/16 cycles of a die's memory for a line
 	busLine   int64           // the same of the bus to the host
 	codes     map[*shader.Program]*code
@@ -39,8 +39,7 @@ type Machine struct {
 	engines []*engine
 	units   []*unit
 	simds   []*simd
-	l1      []cache // of shader arrays
-	stores  []int64 // when each array's path for stores is free
+	arrays  []*array
 
 	codeEpoch uint64
 
@@ -66,6 +65,7 @@ type Machine struct {
 	res       Result
 	free      []*wave
 	freeGroup []*group
+	times     []int64 // zeros, for tally
 }
 
 // New makes the model of a GPU, all its units idle. live is Live of the device; nil: the GPU's own.
@@ -84,11 +84,16 @@ func New(g *gpu.GPU, live [][]uint32) (*Machine, error) {
 	if g.VGPRs == 1536 {
 		m.vgprGrain = 24
 	}
-	m.latency = [4][numBy]int64{
+	latency := [4][numBy]int64{
 		fromVALU: {byVALU: p.valuVALU, bySALU: p.valuSALU, bySMEM: p.valuSALU, byMem: p.valuVMEM, byBranch: p.valuBranch},
 		fromSALU: {byVALU: p.saluVALU, bySALU: p.saluSALU, bySMEM: p.saluSMEM, byMem: p.saluVMEM, byBranch: p.saluBranch},
 		fromVCC:  {byVALU: p.maskVALU, bySALU: p.valuSALU, bySMEM: p.valuSALU, byMem: p.valuVMEM, byBranch: p.valuBranch},
 		fromMask: {byVALU: p.valuVALU, bySALU: p.valuSALU, bySMEM: p.valuSALU, byMem: p.valuVMEM, byBranch: p.valuBranch},
+	}
+	for by := range m.latency {
+		for from := range latency {
+			m.latency[by][from] = int32(latency[from][by])
+		}
 	}
 	rate := g.MemBytesPerSec
 	if rate <= 0 {
@@ -127,10 +132,10 @@ func (m *Machine) build(live [][]uint32) {
 	lines := int(m.p.icacheKiB) << 10 >> codeShift
 	for e, eng := range m.engines {
 		for sa := range g.SAs {
-			m.l1 = append(m.l1, newCache(g.L1Bytes))
-			m.stores = append(m.stores, 0)
+			arr := &array{l1: newCache(g.L1Bytes)}
+			m.arrays = append(m.arrays, arr)
 			for n := range g.Units {
-				u := &unit{engine: e, sa: sa, no: n, scalar: newCache(16 << 10), icache: make([]icacheLine, lines)}
+				u := &unit{die: m.dies[eng.die], array: arr, engine: e, sa: sa, no: n, scalar: newCache(16 << 10), icache: make([]icacheLine, lines)}
 				u.live = live[e][sa]>>n&1 != 0
 				for c := range cus {
 					k := cu{lds: g.LDSBytes, l0: newCache(g.L0Bytes)}
@@ -206,9 +211,9 @@ func (m *Machine) Dispatch(ctx context.Context, d Dispatch, obs ...Observer) (Re
 			u.cus[c].l0.clear()
 		}
 	}
-	for i := range m.l1 {
-		if m.l1[i].sets != nil {
-			m.l1[i].clear()
+	for _, a := range m.arrays {
+		if a.l1.sets != nil {
+			a.l1.clear()
 		}
 	}
 	m.res = Result{Start: -1}

@@ -66,11 +66,10 @@ func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64, st *Stats)
 	cu.vmemFree = start + busy
 	if ref.Write && !m.gfx9 {
 		// Stores of a shader array leave it through one path, 128 bytes in a cycle: gemmbig's fill kernels come near this rate.
-		path := &m.stores[u.engine*m.g.SAs+u.sa]
-		start = max(start, *path)
-		*path = start + max(int64(ref.Bytes)>>7, 1)
+		start = max(start, u.array.stores)
+		u.array.stores = start + max(int64(ref.Bytes)>>7, 1)
 	}
-	d := m.dies[m.engines[u.engine].die]
+	d := u.die
 	st.N[StatCyclesTA] += busy
 	d.taSpan.add(start, start+busy, &d.busy.TA)
 	first := ref.Addr >> lineShift
@@ -80,11 +79,12 @@ func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64, st *Stats)
 	}
 	// The log has a scattered access's first and last line, and their number: those between are taken to be evenly spaced.
 	span := max(uint64(ref.Span), uint64(lines-1))
+	scattered := span != uint64(lines-1)
 	done := int64(0)
 	for i := range lines {
-		line := first
-		if i > 0 {
-			line += span * uint64(i) / uint64(lines-1)
+		line := first + uint64(i)
+		if scattered {
+			line = first + span*uint64(i)/uint64(lines-1)
 		}
 		at := start + int64(i)*m.p.vmemLines>>4
 		host := false
@@ -127,7 +127,7 @@ func (m *Machine) load(d *die, u *unit, cu *cu, line uint64, at int64, host bool
 		return max(at+m.p.l0, *r0)
 	}
 	st.N[StatL0Miss]++
-	if l1 := &m.l1[u.engine*m.g.SAs+u.sa]; l1.sets != nil {
+	if l1 := &u.array.l1; l1.sets != nil {
 		r1, hit := l1.find(line)
 		if hit {
 			*r0 = max(at+m.p.l1, *r1)
@@ -152,7 +152,7 @@ func (m *Machine) loadL2(d *die, line uint64, at int64, host bool, st *Stats) in
 func (m *Machine) scalar(u *unit, ref *shader.MemRef, t int64, st *Stats) int64 {
 	t = max(t, u.scalarFree)
 	u.scalarFree = t + m.p.smemRate
-	d := m.dies[m.engines[u.engine].die]
+	d := u.die
 	done := t
 	first := ref.Addr >> lineShift
 	for i := range max(int(ref.Lines), 1) {
@@ -208,6 +208,6 @@ func (m *Machine) fetch(u *unit, pc uint64, t int64, st *Stats) int64 {
 	st.N[StatICacheMiss]++
 	st.N[StatLevelFetch] += m.p.icacheMiss
 	l.tag, l.ready = tag, t+m.p.icacheMiss
-	m.translate(m.dies[m.engines[u.engine].die], &u.tlb, pc>>lineShift, t) // whose time the figures of cold code hold
+	m.translate(u.die, &u.tlb, pc>>lineShift, t) // whose time the figures of cold code hold
 	return l.ready
 }

@@ -44,9 +44,17 @@ type cu struct {
 	tlb      tlb
 }
 
+// array is a shader array: what its units share.
+type array struct {
+	l1     cache
+	stores int64 // when the path for stores is free
+}
+
 // unit is a WGP, on gfx9 a CU.
 type unit struct {
 	live       bool
+	die        *die
+	array      *array
 	engine     int
 	sa, no     int
 	placed     int // groups since reset

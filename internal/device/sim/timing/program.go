@@ -1,6 +1,7 @@
 package timing
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,6 +104,7 @@ type sop struct {
 	barrierWait  bool
 	short        bool // sends a byte, not a word
 	nsrc, ndst   uint8
+	nscalar      uint8 // of src: scalar registers, which come first
 	src          [8]uint16
 	dst          [4]span
 	sleep        int32
@@ -143,7 +145,7 @@ func (m *Machine) compile(pi *shader.ProgInst, wave int) sop {
 	o := sop{pc: pi.PC, mem: pi.Mem, wait: [numCnts]int8{-1, -1, -1, -1}, busy: uint8(m.p.step)}
 	in := &pi.Inst
 	if in.Op == nil { // code that could not be decoded: never executed
-		o.do = doDelay
+		o.do, o.stat = doDelay, StatDelay
 		return o
 	}
 	info := isa.Trace(in, wave)
@@ -600,6 +602,12 @@ func (m *Machine) registers(o *sop, in *isa.Inst) {
 	if o.do == doALU {
 		implicit(in.Op.Writes, dst)
 	}
+	defer func() {
+		slices.SortStableFunc(o.src[:o.nsrc], func(a, b uint16) int { return int(b>>9) - int(a>>9) }) // regScalar is 512
+		for o.nscalar < o.nsrc && o.src[o.nscalar] >= regScalar {
+			o.nscalar++
+		}
+	}()
 	switch in.Op.Name { // branches read what they test; the tables list it for some only
 	case "s_cbranch_scc0", "s_cbranch_scc1":
 		src(regSCC)

@@ -23,12 +23,13 @@ type simd struct {
 	at       [maxSlots]int64
 	port     [maxSlots]uint8
 	waves    [maxSlots]*wave
-	free     [numPorts]int64 // when each unit takes the next instruction
-	matrix   int64           // when the matrix unit will have done what is queued
-	used     int             // slots
-	slots    uint32          // mask of them
-	nextSlot int             // gfx9
-	vgprs    int             // free
+	free     [8]int64 // when each unit takes the next instruction; numPorts of them
+	woken    bool     // a barrier let waves go
+	matrix   int64    // when the matrix unit will have done what is queued
+	used     int      // slots
+	slots    uint32   // mask of them
+	nextSlot int      // gfx9
+	vgprs    int      // free
 	slotFree int64
 }
 
@@ -37,13 +38,12 @@ func (s *simd) partner() *simd { return s.u.simds[s.no^2] }
 
 // run issues what the SIMD's waves can issue before end.
 func (s *simd) run(end int64) {
+	ready := s.before(end)
 	for {
 		best, bt := -1, end
-		for i := range s.at[:s.n] {
-			t := s.at[i]
-			if f := s.free[s.port[i]]; f > t {
-				t = f
-			}
+		for r := ready; r != 0; r &= r - 1 {
+			i := bits.TrailingZeros32(r)
+			t := max(s.at[i&(maxSlots-1)], s.free[s.port[i&(maxSlots-1)]&7])
 			if t < bt {
 				best, bt = i, t
 			}
@@ -51,7 +51,14 @@ func (s *simd) run(end int64) {
 		if best < 0 {
 			break
 		}
+		n := s.n
 		s.issue(best, bt)
+		switch {
+		case s.n != n || s.woken:
+			ready = s.before(end)
+		case s.at[best] >= end:
+			ready &^= 1 << best
+		}
 	}
 	if s.detail && !s.m.gfx9 && len(s.m.observers) > 0 {
 		s.waiting(end)
@@ -71,6 +78,17 @@ func (s *simd) run(end int64) {
 	s.next = next
 }
 
+// before are the waves that could issue before end if their unit were free.
+func (s *simd) before(end int64) (ready uint32) {
+	s.woken = false
+	for i, t := range s.at[:s.n] {
+		if t < end {
+			ready |= 1 << i
+		}
+	}
+	return ready
+}
+
 // issue lets the instruction of wave i go at t.
 func (s *simd) issue(i int, t int64) {
 	w, m := s.waves[i], s.m
@@ -86,7 +104,6 @@ func (s *simd) issue(i int, t int64) {
 		s.free[portMatrix] = max(s.matrix-m.p.matrixQueue, t+m.p.step)
 		s.free[portVALU] = s.matrix
 	}
-	w.st.N[o.stat]++
 	if t > ready {
 		w.st.N[StatWaitInst] += t - ready
 		if o.port == portLDS {
@@ -105,18 +122,10 @@ func (s *simd) issue(i int, t int64) {
 		case portSALU:
 			v |= fromSALU
 			w.salu = t
-			w.st.N[StatCyclesSALU] += m.p.step
 		default:
-			w.st.N[StatCyclesVALU] += int64(o.busy)
 			w.valu = t
-			for _, r := range o.src[:o.nsrc] {
-				if r >= regScalar {
-					w.read[r-regScalar] = uint32(t) << 2
-				}
-			}
-			if o.stat >= StatMatrixI8 && o.stat <= StatMatrixF6F4 {
-				w.st.N[StatCyclesMatrix] += int64(o.busy)
-				w.st.N[StatMopsI8+o.stat-StatMatrixI8] += int64(o.mops)
+			for _, r := range o.src[:o.nscalar] {
+				w.read[r-regScalar] = uint32(t) << 2
 			}
 		}
 		for _, d := range o.dst[:o.ndst] {
@@ -165,7 +174,6 @@ func (s *simd) issue(i int, t int64) {
 		next = t + m.p.branchTaken
 	}
 	for more && w.ops[w.cur].do == doDelay {
-		w.st.N[StatDelay]++
 		if h := w.ops[w.cur].hint; h != 0 {
 			next = w.hint(h, next)
 		}

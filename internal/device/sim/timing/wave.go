@@ -23,10 +23,10 @@ const longest = 512
 
 // ring holds when outstanding memory instructions of one counter are done, in the order in which the counter comes down.
 type ring struct {
-	t    [64]int64
 	n    int // entries
 	head int
 	last int64
+	t    [64]int64
 }
 
 func (r *ring) push(t int64) {
@@ -58,41 +58,42 @@ func (r *ring) retire(t int64) {
 
 func (r *ring) reset() { r.n, r.head, r.last = 0, 0, 0 }
 
-// wave replays one wave's log.
+// wave replays one wave's log. What each issue looks at stands first: the waves of all SIMDs take turns in the processor's caches.
 type wave struct {
 	ops   []sop
-	s     *simd
-	g     *group
-	code  *code
-	log   *shader.WaveLog
-	place Place
+	cur   int32 // instruction
+	end   int32 // behind the piece
+	count int32 // times that the piece is still to run after this one
+	waits bool  // at a barrier without a wait instruction of its own
+	told  bool  // that the next instruction waits for its turn
 	slot  uint8
-
-	piece   int   // index in log.Pieces
-	count   int32 // times that the piece is still to run after this one
-	cur     int32 // instruction
-	end     int32 // behind the piece
-	mem     int
-	data    int    // index in log.Data
-	base    int64  // when it could issue if nothing held it
-	phase   int    // barriers signalled
-	waits   bool   // at a barrier without a wait instruction of its own
-	told    bool   // that the next instruction waits for its turn
-	barrier uint64 // address of the last barrier
-
-	cnt   [numCnts]ring
+	mem   int   // index in log.Mem
+	base  int64 // when it could issue if nothing held it
 	valu  int64 // issue of its last VALU instruction
-	mask  int64 // of its last one that writes a scalar register
+	g     *group
+
+	s     *simd
+	log   *shader.WaveLog
+	mask  int64 // issue of its last VALU instruction that writes a scalar register
 	salu  int64 // of its last SALU instruction
 	inUse int64 // until when memory instructions read the VGPRs in held
-	held  [regScalar / 64]uint64
-	acked int64 // when its last store was acknowledged
-	st    Stats
+	phase int   // barriers signalled
+	piece int   // index in log.Pieces
+	data  int   // index in log.Data
+
+	held    [regScalar / 64]uint64
+	acked   int64  // when its last store was acknowledged
+	barrier uint64 // address of the last barrier
+	code    *code
+	place   Place
+
 	// Issue time <<2 | producer of each register's last write, see Machine.latency. The time is cut to 30 bits: a write so
 	// long ago that it seems to be of now costs some cycles.
 	reg [numRegs]uint32
 	// The same for the last read of scalar registers by the VALU.
 	read [numRegs - regScalar]uint32
+	st   Stats
+	cnt  [numCnts]ring
 }
 
 func (m *Machine) newWave() *wave {
@@ -253,16 +254,15 @@ func (w *wave) prepare(t int64, jumped bool) (at int64, port uint8) {
 		w.waits = false
 	}
 	if o.nsrc > 0 && o.port != portMatrix {
-		lat := &m.latency
-		now, wait := uint32(t)<<2, int64(0)
+		lat := &m.latency[o.by]
+		now, wait := uint32(t)<<2, int32(0)
 		for _, r := range o.src[:o.nsrc] {
 			v := w.reg[r]
-			d := int64(int32(v&^3-now)>>2) + lat[v&3][o.by]
-			if d > wait && d < longest && v != 0 {
+			if d := int32(v&^3-now)>>2 + lat[v&3]; d > wait && d < longest && v != 0 {
 				wait = d
 			}
 		}
-		t += wait
+		t += int64(wait)
 	}
 	switch o.by {
 	case byMem: // RDNA lets memory instructions go once the wave's VALU instructions are done
@@ -319,7 +319,7 @@ func (g *group) complete(alive int) {
 				}
 				at, port := w.prepare(w.base, false)
 				s.at[i], s.port[i] = at, port
-				s.next = min(s.next, at)
+				s.next, s.woken = min(s.next, at), true
 				break
 			}
 		}
@@ -332,6 +332,7 @@ func (m *Machine) finish(w *wave, t int64) {
 	end := t + m.p.waveEnd
 	end = max(end, w.acked)
 	w.st.End, w.st.Insts = end, w.log.Insts
+	m.tally(w)
 	valu := int64(0)
 	for _, n := range w.st.N[StatVALU : StatMatrixF6F4+1] {
 		valu += n
@@ -340,6 +341,61 @@ func (m *Machine) finish(w *wave, t int64) {
 		w.st.N[StatCyclesLanes] = int64(w.log.VALULanes) * w.st.N[StatCyclesVALU] / valu
 	}
 	m.ends.push(ending{t: end, kind: endWave, w: w})
+}
+
+// tally counts what a wave executed, by the pieces of its log.
+func (m *Machine) tally(w *wave) {
+	lo, hi, n := int32(len(w.ops)), int32(0), int32(0)
+	for i := range w.log.Pieces {
+		p := &w.log.Pieces[i]
+		lo, hi = min(lo, p.First), max(hi, p.First+p.N)
+		n += p.N
+	}
+	if n < hi-lo { // a few pieces far apart
+		for i := range w.log.Pieces {
+			p := &w.log.Pieces[i]
+			for k := p.First; k < p.First+p.N; k++ {
+				w.ops[k].count(&w.st, int64(p.Count), m.p.step)
+			}
+		}
+		return
+	}
+	for len(m.times) <= len(w.ops) {
+		m.times = append(m.times, 0)
+	}
+	for i := range w.log.Pieces {
+		p := &w.log.Pieces[i]
+		m.times[p.First] += int64(p.Count)
+		m.times[p.First+p.N] -= int64(p.Count)
+	}
+	times := int64(0)
+	for k := lo; k < hi; k++ {
+		times += m.times[k]
+		m.times[k] = 0
+		if times > 0 {
+			w.ops[k].count(&w.st, times, m.p.step)
+		}
+	}
+	if hi > lo {
+		m.times[hi] = 0
+	}
+}
+
+// count adds to a wave's counts what the instruction adds each time, for n times.
+func (o *sop) count(st *Stats, n, step int64) {
+	st.N[o.stat] += n
+	if o.do != doALU {
+		return
+	}
+	if o.port == portSALU {
+		st.N[StatCyclesSALU] += n * step
+		return
+	}
+	st.N[StatCyclesVALU] += n * int64(o.busy)
+	if o.stat >= StatMatrixI8 && o.stat <= StatMatrixF6F4 {
+		st.N[StatCyclesMatrix] += n * int64(o.busy)
+		st.N[StatMopsI8+o.stat-StatMatrixI8] += n * int64(o.mops)
+	}
 }
 
 // release ends waves and frees slots whose time comes before end.
