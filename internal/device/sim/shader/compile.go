@@ -490,7 +490,7 @@ func runNoCode(w *wave, u *uop) {
 func runIllegal(w *wave, u *uop) {
 	pc := w.prog.view()[u.index].PC
 	b, _ := w.prog.mem.Map(pc, false)
-	_, err := isa.Decode(w.arch, b)
+	_, err := isa.DecodeLenient(w.arch, b)
 	detail := ""
 	if err != nil {
 		detail = err.Error()

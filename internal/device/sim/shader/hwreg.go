@@ -231,6 +231,8 @@ func (w *wave) hwregRDNA4(id uint32) (uint32, bool) {
 		return uint32(w.clock()), true
 	case hwCyclesHi:
 		return uint32(w.clock() >> 32), true
+	case hwSched:
+		return w.sched, true
 	case hwDvgprLo, hwDvgprHi: // no dynamic allocation
 		return 0, true
 	}
@@ -274,6 +276,8 @@ func runSetreg(w *wave, u *uop) {
 	switch {
 	case id == hwMode:
 		w.setMode(w.modeReg()&^mask | v)
+	case id == hwSched && w.arch == isa.RDNA4: // DEP_MODE, which Linux's trap handler saves; every instruction waits here
+		into(&w.sched, 3)
 	case id == hwFlushIB && w.arch != isa.RDNA4, id == hwSched && !w.arch.CDNA():
 		// The instruction buffer is not modelled, nor how instructions are picked.
 	case w.flagsOf(id):

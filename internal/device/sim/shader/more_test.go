@@ -467,6 +467,12 @@ func TestLoadToLDS(t *testing.T) {
 		{"gfx90a", "buffer_load_format_x", 4, false},
 		{"gfx950", "buffer_load_dwordx3", 12, false},
 		{"gfx950", "buffer_load_dwordx4", 16, false},
+		{"gfx1100", "buffer_load_lds_u8", 1, false},
+		{"gfx1100", "buffer_load_lds_i8", 1, true},
+		{"gfx1151", "buffer_load_lds_u16", 2, false},
+		{"gfx1151", "buffer_load_lds_i16", 2, true},
+		{"gfx1100", "buffer_load_lds_b32", 4, false},
+		{"gfx1100", "buffer_load_lds_format_x", 4, false},
 	} {
 		const m0, offset = 0x10100, 8 // bit 16 counts on gfx950 alone
 		a := &assembler{t: t, target: c.target}
@@ -479,6 +485,9 @@ func TestLoadToLDS(t *testing.T) {
 		w, mem, f := single(t, a, false, func(w *wave) {
 			w.s[0], w.s[1] = memBase&0xffffffff, memBase>>32
 			w.s[8], w.s[9], w.s[10], w.s[11] = w.s[0], w.s[1], 40*60+offset+uint32(c.bytes), 4<<15|4<<12|4
+			if strings.HasPrefix(c.target, "gfx11") {
+				w.s[11] = 2<<28 | 20<<12 | 4
+			}
 			b, _ := w.mem.mem.Map(memBase, true)
 			for i := range 4096 {
 				b[i] = byte(i*7 + 128)

@@ -14,6 +14,7 @@ type trapState struct {
 	trapSts uint32 // TRAPSTS, on RDNA4 EXCP_FLAG_USER
 	excp    uint32 // RDNA4: EXCP_FLAG_PRIV
 	ctrl    uint32 // RDNA4: TRAP_CTRL
+	sched   uint32 // RDNA4: SCHED_MODE
 }
 
 // Traps that the amdhsa ABI names (LLVM's AMDGPUUsage, Trap Handler ABI).

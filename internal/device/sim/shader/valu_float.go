@@ -19,6 +19,20 @@ func defineFloats() {
 		}
 		return mMul32(m, a, b)
 	}, flush: true})
+	// gfx90a's multiply-adds round the product too and know no denormals, whatever MODE says (MI200 ISA: "1ULP accuracy,
+	// denormals are flushed"; that a product between is flushed as well is unconfirmed).
+	mad32 := func(m *mode, a, b, c uint32) uint32 {
+		p := flush32(mMul32(m, flush32(a), flush32(b)))
+		return flush32(mFma32(m, f32(p), 1, f32(flush32(c))))
+	}
+	def("v_mad_f32 v_madak_f32 v_madmk_f32", vdef{m3: mad32, flush: true})
+	def("v_mac_f32", vdef{m3: mad32, flush: true, acc: true})
+	def("v_mad_legacy_f32", vdef{m3: func(m *mode, a, b, c uint32) uint32 {
+		if a, b := flush32(a), flush32(b); a<<1 == 0 || b<<1 == 0 {
+			return flush32(c)
+		}
+		return mad32(m, a, b, c)
+	}, flush: true})
 	dx9 := func(m *mode, a, b, c uint32) uint32 {
 		if m.in32 {
 			a, b = flush32(a), flush32(b)

@@ -308,19 +308,23 @@ func TestScalarMemoryValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(33, 34))
 	for i := range instructions(t).ops {
 		o := &instructions(t).ops[i]
-		load, isLoad := strings.CutPrefix(o.name, "s_buffer_load_")
+		load, isLoad := strings.CutPrefix(o.name, "s_buffer_load_") // isa/exec has s_load
 		atomic, isAtomic := strings.CutPrefix(strings.Replace(o.name, "s_buffer_", "s_", 1), "s_atomic_")
-		if !isLoad && !isAtomic {
+		store, isStore := strings.CutPrefix(strings.Replace(o.name, "s_buffer_", "s_", 1), "s_store_")
+		if !isLoad && !isAtomic && !isStore {
 			continue
 		}
 		buffer := strings.HasPrefix(o.name, "s_buffer_")
 		n := refAccesses[load].bytes
-		if isAtomic {
+		switch {
+		case isAtomic:
 			n = atomicWidth(atomic) / 8
+		case isStore:
+			n = refAccesses[store].bytes
 		}
 		for try := range 12 {
 			offset := 32 * (1 + r.IntN(30))
-			a := (&assembler{t: t, target: o.target}).op(o.name, fields{"sbase": 4, "sdata": 24, "offset": offset, "ioffset": offset, "glc": 1})
+			a := (&assembler{t: t, target: o.target}).op(o.name, fields{"sbase": 4, "sdata": 24, "offset": offset, "ioffset": offset, "glc": int(b2u(!isStore))})
 			number := numbersFor(atomic, r)
 			records := 128 + 4*r.IntN(300)
 			var before []byte
@@ -354,6 +358,10 @@ func TestScalarMemoryValues(t *testing.T) {
 			switch {
 			case isLoad:
 				want = refAccesses[load].load(b, in[:])
+			case isStore: // dwords that are inside
+				for j := 0; j < n && offset+j < records; j += 4 {
+					le.PutUint32(before[offset+j:], in[j/4])
+				}
 			default:
 				bits := 8 * n
 				get := func(x []uint32) uint64 { return (uint64(x[0]) | uint64(x[1])<<32) & (^uint64(0) >> (64 - bits)) }
@@ -373,6 +381,84 @@ func TestScalarMemoryValues(t *testing.T) {
 			if !bytes.Equal(mem.data, before) {
 				t.Errorf("%s %s: memory is wrong", o.target, o.name)
 			}
+		}
+	}
+}
+
+// TestGlobalValues: memory operations outside buffers that isa/exec has no vectors of.
+func TestGlobalValues(t *testing.T) {
+	r := rand.New(rand.NewPCG(35, 36))
+	for i := range instructions(t).ops {
+		o := &instructions(t).ops[i]
+		rest, ok := strings.CutPrefix(o.name, "global_")
+		atomic, isAtomic := strings.CutPrefix(rest, "atomic_")
+		addtid := strings.HasSuffix(rest, "_addtid_b32")
+		if !ok || !addtid && (!isAtomic || atomic == "ordered_add_b64") {
+			continue
+		}
+		set := fields{"vdst": 8, "addr": 4, "vaddr": 4, "saddr": 2, "data": 48, "vsrc": 48, "offset": 8, "ioffset": 8, "glc": 1, "sc0": 1, "th": 1}
+		if addtid {
+			set["addr"], set["vaddr"], set["glc"], set["sc0"], set["th"] = 0, 0, 0, 0, 0
+			if strings.HasPrefix(rest, "load") {
+				set["data"], set["vsrc"] = 0, 0
+			} else {
+				set["vdst"] = 0
+			}
+		}
+		a := (&assembler{t: t, target: o.target}).op(o.name, set)
+		number := numbersFor(atomic, r)
+		var before []byte
+		var in [64][4]uint32
+		w, mem, f := single(t, a, false, func(w *wave) {
+			w.s[2], w.s[3] = memBase&0xffffffff, memBase>>32
+			b, _ := w.mem.mem.Map(memBase, true)
+			for j := 0; j+4 <= len(b); j += 4 {
+				le.PutUint32(b[j:], number())
+			}
+			before = bytes.Clone(b)
+			for l := range 64 {
+				w.v[4][l] = uint32(l / 2 * 16)
+				for j := range 4 {
+					in[l][j] = number()
+					w.v[48+j][l] = in[l][j]
+				}
+			}
+			w.setExec(0xffffffff7ffffff7)
+		})
+		if f != nil {
+			t.Errorf("%s %s: %v", o.target, o.name, f)
+			continue
+		}
+		for l := range 64 {
+			if l == 3 || l == 31 {
+				continue
+			}
+			at, n := 8+l/2*16, 4
+			if addtid {
+				at = 8 + 4*l
+			} else {
+				n = atomicWidth(atomic) / 8
+			}
+			old := le.Uint32(before[at:])
+			switch {
+			case isAtomic:
+				get := func(x []uint32) uint64 { return (uint64(x[0]) | uint64(x[1])<<32) & (^uint64(0) >> (64 - 8*n)) }
+				b := make([]byte, 8)
+				copy(b, before[at:at+n])
+				x := refAtomic(t, atomic, 8*n, le.Uint64(b), get(in[l][:]), get(in[l][n/4:]))
+				le.PutUint64(b, x)
+				copy(before[at:at+n], b)
+			case strings.HasPrefix(rest, "store"):
+				le.PutUint32(before[at:], in[l][0])
+				continue
+			}
+			if got := w.v[8][l]; got != old {
+				t.Errorf("%s %s lane %d: %08x, want %08x", o.target, o.name, l, got, old)
+				break
+			}
+		}
+		if !bytes.Equal(mem.data, before) {
+			t.Errorf("%s %s: memory is wrong", o.target, o.name)
 		}
 	}
 }

@@ -154,6 +154,7 @@ func sameNumber(kind string, got, want uint32) bool {
 type valueTest struct {
 	target, op string
 	set        fields
+	literal    uint32
 	out        int // registers of the result
 	kind       string
 	gen, acc   func(r *rand.Rand) uint32 // sources, and where it differs the third one and the destination
@@ -174,6 +175,9 @@ func (v *valueTest) run(t *testing.T, tries int) {
 		set[k] = x
 	}
 	a.op(v.op, set)
+	if v.literal != 0 {
+		a.literal(v.literal)
+	}
 	r := rand.New(rand.NewPCG(uint64(len(v.op)), uint64(v.op[len(v.op)-1])))
 	gen := v.gen
 	if gen == nil {

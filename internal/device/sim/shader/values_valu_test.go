@@ -184,6 +184,41 @@ func TestDotValues(t *testing.T) {
 	}
 }
 
+// TestMultiplyAdds: gfx90a's, which round twice and flush denormals.
+func TestMultiplyAdds(t *testing.T) {
+	flush := func(x float32) float32 {
+		if x != 0 && math.Abs(float64(x)) < 0x1p-126 {
+			return float32(math.Copysign(0, float64(x)))
+		}
+		return x
+	}
+	for _, op := range []string{"v_mad_f32", "v_mad_legacy_f32", "v_mac_f32_e32", "v_mac_f32_e64", "v_madak_f32", "v_madmk_f32"} {
+		v := valueTest{target: "gfx90a", op: op, out: 1, kind: "f32"}
+		const k = 0x40490fdb
+		if op == "v_madak_f32" || op == "v_madmk_f32" {
+			v.literal = k
+		}
+		v.ref = func(s lane) []uint32 {
+			a, b, c := f32(s.a[0]), f32(s.b[0]), f32(s.c[0])
+			switch {
+			case strings.HasPrefix(op, "v_mac"):
+				c = f32(s.d[0])
+			case op == "v_madak_f32":
+				c = f32(k)
+			case op == "v_madmk_f32":
+				b, c = f32(k), b
+			}
+			a, b, c = flush(a), flush(b), flush(c)
+			p := flush(a * b)
+			if op == "v_mad_legacy_f32" && (a == 0 || b == 0) {
+				return []uint32{u32(c)}
+			}
+			return []uint32{u32(flush(p + c))}
+		}
+		v.run(t, 20)
+	}
+}
+
 // TestHalfValues: operations of gfx9 on float16 that keep their own rules.
 func TestHalfValues(t *testing.T) {
 	round := func(x float64) float64 { return refValue("f16", refRound("f16", x)) }
@@ -193,21 +228,27 @@ func TestHalfValues(t *testing.T) {
 				t.Errorf("%s has no %s", target, op)
 				continue
 			}
-			if strings.HasPrefix(op, "v_mada") || strings.HasPrefix(op, "v_madm") {
-				continue // TestHalfLiterals
-			}
 			v := valueTest{target: target, op: op, out: 1, gen: finite16}
+			const k = 0xbe12
+			if op == "v_madak_f16" || op == "v_madmk_f16" {
+				v.literal = k
+			}
 			v.ref = func(s lane) []uint32 {
-				c := s.c[0]
-				if strings.Contains(op, "mac") {
+				b, c := s.b[0], s.c[0]
+				switch {
+				case strings.Contains(op, "mac"):
 					c = s.d[0]
+				case op == "v_madak_f16":
+					c = k
+				case op == "v_madmk_f16":
+					b, c = k, b
 				}
 				high := uint32(0)
 				if op == "v_mad_f16" {
 					high = s.d[0] &^ 0xffff
 				}
 				// The product is rounded too.
-				return []uint32{high | refRound("f16", round(refValue("f16", s.a[0]&0xffff)*refValue("f16", s.b[0]&0xffff))+refValue("f16", c&0xffff))}
+				return []uint32{high | refRound("f16", round(refValue("f16", s.a[0]&0xffff)*refValue("f16", b&0xffff))+refValue("f16", c&0xffff))}
 			}
 			v.run(t, 10)
 		}
