@@ -61,6 +61,7 @@ type simd struct {
 	cu, simd int
 	lives    []*Life
 	spans    []span // not in busy yet
+	scratch  []span // of sorting
 	busy     [numRank]history
 	alive    []span // times in which waves that ended were there, disjoint, in order
 }
@@ -235,7 +236,7 @@ func (s *simd) merge(until int64) {
 			late++
 		}
 	}
-	sortSpans(s.spans[:late])
+	s.scratch = sortSpans(s.spans[:late], s.scratch)
 	for _, x := range s.spans[:late] {
 		for rank := rankScalar; rank <= x.rank; rank++ {
 			s.busy[rank].add(x.from, x.to)
