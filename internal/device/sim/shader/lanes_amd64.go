@@ -138,6 +138,18 @@ func avxNarrowF16(d, even, odd *vreg)
 func avxLook(d, v, next *lanes, shift, mask uint32, tab *lookup)
 
 //go:noescape
+func avxWidenBF16(even, odd, v *vreg)
+
+//go:noescape
+func avxNarrowBF16(d, even, odd *vreg)
+
+//go:noescape
+func avxAddInts(d, c, sums *vreg)
+
+//go:noescape
+func avxSpread(d *[4]vreg, v *[2]vreg, index *vreg, shift uint32)
+
+//go:noescape
 func avxF64Tile(d *[256]float64, a, b *[64]float64)
 
 //go:noescape

@@ -15,12 +15,16 @@ func useAVX() {}
 func avxAddC(d, a, b *lanes, ci uint32) uint32 { return 0 }
 func avxSubC(d, a, b *lanes, ci uint32) uint32 { return 0 }
 
-func avxTiles(d, a, b *vreg, q *tileQuad, n int, s *tileShape)   {}
-func avxQuads(d *[4]vreg, a, b *vreg, n int)                     {}
-func avxWidenF16(even, odd, v *vreg)                             {}
-func avxNarrowF16(d, even, odd *vreg)                            {}
-func avxLook(d, v, next *lanes, shift, mask uint32, tab *lookup) {}
-func avxF64Tile(d *[256]float64, a, b *[64]float64)              {}
+func avxTiles(d, a, b *vreg, q *tileQuad, n int, s *tileShape)    {}
+func avxQuads(d *[4]vreg, a, b *vreg, n int)                      {}
+func avxWidenF16(even, odd, v *vreg)                              {}
+func avxNarrowF16(d, even, odd *vreg)                             {}
+func avxLook(d, v, next *lanes, shift, mask uint32, tab *lookup)  {}
+func avxWidenBF16(even, odd, v *vreg)                             {}
+func avxNarrowBF16(d, even, odd *vreg)                            {}
+func avxAddInts(d, c, sums *vreg)                                 {}
+func avxSpread(d *[4]vreg, v *[2]vreg, index *vreg, shift uint32) {}
+func avxF64Tile(d *[256]float64, a, b *[64]float64)               {}
 
 func avxMoved(v, rel *lanes, base uint32) bool                                     { return false }
 func avxLargest(v *lanes) uint32                                                   { return 0 }

@@ -203,6 +203,128 @@ eight:
 	VZEROUPPER
 	RET
 
+// func avxWidenBF16(even, odd, v *vreg)
+TEXT ·avxWidenBF16(SB), NOSPLIT, $0-24
+	MOVQ even+0(FP), DI
+	MOVQ odd+8(FP), R8
+	MOVQ v+16(FP), SI
+	VPCMPEQD Y8, Y8, Y8
+	VPSLLD $16, Y8, Y8
+	MOVQ $8, CX
+eight:
+	VMOVDQU (SI), Y0
+	VPSLLD $16, Y0, Y1
+	VPAND Y8, Y0, Y0
+	VMOVDQU Y1, (DI)
+	VMOVDQU Y0, (R8)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	ADDQ $32, R8
+	DECQ CX
+	JNZ eight
+	VZEROUPPER
+	RET
+
+// BF16 rounds X to the upper half of a float32, with the lower half shifted out. NaNs become quiet. Y8 is 1, Y9 0x7fff, Y10
+// 0x40.
+#define BF16(X) \
+	VPSRLD $16, X, Y4 \
+	VPAND Y8, Y4, Y5 \
+	VPADDD Y9, X, Y6 \
+	VPADDD Y5, Y6, Y6 \
+	VPSRLD $16, Y6, Y6 \
+	VPOR Y10, Y4, Y4 \
+	VCMPPS $3, X, X, Y5 \
+	VBLENDVPS Y5, Y4, Y6, X
+
+// func avxNarrowBF16(d, even, odd *vreg)
+TEXT ·avxNarrowBF16(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), DI
+	MOVQ even+8(FP), SI
+	MOVQ odd+16(FP), DX
+	VPCMPEQD Y9, Y9, Y9
+	VPSRLD $31, Y9, Y8
+	VPSRLD $17, Y9, Y9
+	VPSLLD $6, Y8, Y10
+	MOVQ $8, CX
+eight:
+	VMOVDQU (SI), Y0
+	VMOVDQU (DX), Y1
+	BF16(Y0)
+	BF16(Y1)
+	VPSLLD $16, Y1, Y1
+	VPOR Y1, Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DX
+	ADDQ $32, DI
+	DECQ CX
+	JNZ eight
+	VZEROUPPER
+	RET
+
+// func avxAddInts(d, c, sums *vreg): c and whole numbers in float32
+TEXT ·avxAddInts(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), DI
+	MOVQ c+8(FP), SI
+	MOVQ sums+16(FP), DX
+	MOVQ $8, CX
+eight:
+	VCVTTPS2DQ (DX), Y0
+	VPADDD (SI), Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DX
+	ADDQ $32, DI
+	DECQ CX
+	JNZ eight
+	VZEROUPPER
+	RET
+
+// PLACE stores place J of four: the first element where Y2 names it, then the second where Y3 does. Y7 is J in each lane.
+#define PLACE(J) \
+	VPCMPEQD Y7, Y2, Y4 \
+	VPCMPEQD Y7, Y3, Y5 \
+	VPAND Y0, Y4, Y4 \
+	VBLENDVPS Y5, Y1, Y4, Y4 \
+	VMOVUPS Y4, (J*256)(DI)
+
+// func avxSpread(d *[4]vreg, v *[2]vreg, index *vreg, shift uint32): two elements go where two bits each of index say
+TEXT ·avxSpread(SB), NOSPLIT, $0-28
+	MOVQ d+0(FP), DI
+	MOVQ v+8(FP), SI
+	MOVQ index+16(FP), DX
+	MOVL shift+24(FP), AX
+	VMOVD AX, X13
+	VPCMPEQD Y8, Y8, Y8
+	VPSRLD $31, Y8, Y8 // 1
+	VPADDD Y8, Y8, Y9
+	VPADDD Y8, Y9, Y10 // 3
+	MOVQ $8, CX
+eight:
+	VMOVUPS (SI), Y0
+	VMOVUPS 256(SI), Y1
+	VMOVDQU (DX), Y2
+	VPSRLD X13, Y2, Y2
+	VPSRLD $2, Y2, Y3
+	VPAND Y10, Y2, Y2
+	VPAND Y10, Y3, Y3
+	VPXOR Y7, Y7, Y7
+	PLACE(0)
+	VPADDD Y8, Y7, Y7
+	PLACE(1)
+	VPADDD Y8, Y7, Y7
+	PLACE(2)
+	VPADDD Y8, Y7, Y7
+	PLACE(3)
+	ADDQ $32, SI
+	ADDQ $32, DX
+	ADDQ $32, DI
+	DECQ CX
+	JNZ eight
+	VZEROUPPER
+	RET
+
 // func avxF64Tile(d *[256]float64, a, b *[64]float64): 16x16 sums of 4 products, two rows at a time
 TEXT ·avxF64Tile(SB), NOSPLIT, $0-24
 	MOVQ d+0(FP), DI

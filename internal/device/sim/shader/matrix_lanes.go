@@ -83,6 +83,41 @@ func narrowF16Plain(d, even, odd *vreg) {
 	}
 }
 
+// widenBF16 splits registers of two bfloat16.
+func widenBF16(even, odd, v *vreg) {
+	if hasAVX {
+		avxWidenBF16(even, odd, v)
+		return
+	}
+	for l, x := range v {
+		even[l], odd[l] = x<<16, x&0xffff0000
+	}
+}
+
+// narrowBF16 rounds to bfloat16, two to a register.
+func narrowBF16(d, even, odd *vreg) {
+	if hasAVX {
+		avxNarrowBF16(d, even, odd)
+		return
+	}
+	for l := range d {
+		d[l] = f2bf(f32(even[l])) | f2bf(f32(odd[l]))<<16
+	}
+}
+
+// spread puts two elements of a sparse row where two bits each of index, from shift on, say. The other two are zero.
+func spread(d *[4]vreg, v *[2]vreg, index *vreg, shift uint32) {
+	if hasAVX {
+		avxSpread(d, v, index, shift)
+		return
+	}
+	clear(d[:])
+	for l, x := range index {
+		d[x>>shift&3][l] = v[0][l]
+		d[x>>(shift+2)&3][l] = v[1][l]
+	}
+}
+
 // look takes a code of up to 8 bits from each lane, which may begin in one register and end in the next, and gives its
 // value. mask has the code's width.
 func look(d, v, next *vreg, shift, mask uint32, tab *lookup, n int) {

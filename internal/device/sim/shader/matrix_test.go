@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rigprof/rigprof/internal/isa"
 	"github.com/rigprof/rigprof/internal/sharedtest"
@@ -58,7 +59,7 @@ var matrixCodes = map[string][]string{
 	"gfx950": {
 		"3c83add30e292a02",                 // v_mfma_f32_16x16x128_f8f6f4 a[60:63], v[14:19], v[20:27], 10 cbsz:3
 		"74dcb7d370015b84",                 // v_mfma_f32_32x32x16_bf16 a[116:131], v[112:115], v[128:131], a[22:37] cbsz:4 abid:11 blgp:4
-		"2001aed312253ade",                 // v_mfma_f32_32x32x64_f8f6f4 v[32:47], a[18:25], a[18:25], v[142:157] cbsz:1 blgp:6
+		"2001aed312253a5e",                 // v_mfma_f32_32x32x64_f8f6f4 v[32:47], a[18:25], a[18:23], v[142:157] cbsz:1 blgp:2
 		"007ab6d37469d752",                 // v_mfma_i32_16x16x64_i8 v[0:3], v[116:119], a[180:183], 53 cbsz:2 abid:15 blgp:2
 		"0000acd3ffc50218000aadd3bcc13265", // v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[188:193], v[96:101], v[76:79], v255, v98 op_sel_hi:[1,1,0] cbsz:2 blgp:3
 		"0018acd373c702189e08aed386396244", // v_mfma_scale_f32_32x32x64_f8f6f4 v[158:173], v[134:141], v[28:33], v[24:39], v115, v99 op_sel:[1,1,0] op_sel_hi:[1,1,0] blgp:2
@@ -110,7 +111,7 @@ func TestMatrixTiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !compareMatrix(t, target, b, c) {
+			if fast, ran := compareMatrix(t, target, b, c); !fast || !ran {
 				t.Errorf("%s %s: not run as tiles", target, c)
 			}
 		}
@@ -148,7 +149,7 @@ func TestMatrixEncodings(t *testing.T) {
 			if encoding++; testing.Short() && encoding%8 != 0 {
 				continue
 			}
-			if compareMatrix(t, target, code, text) {
+			if fast, _ := compareMatrix(t, target, code, text); fast {
 				tiled++
 			} else {
 				other[name] = true
@@ -163,8 +164,9 @@ func TestMatrixEncodings(t *testing.T) {
 	}
 }
 
-// compareMatrix tells whether the instruction has a fast form, and fails t where that differs.
-func compareMatrix(t *testing.T, target string, code []byte, text string) bool {
+// compareMatrix tells whether the instruction has a fast form, and fails t where that differs. Formats that do not exist are
+// refused, not run.
+func compareMatrix(t *testing.T, target string, code []byte, text string) (fast, ran bool) {
 	t.Helper()
 	arch, _ := isa.ArchOf(target)
 	waves := []bool{false}
@@ -172,7 +174,6 @@ func compareMatrix(t *testing.T, target string, code []byte, text string) bool {
 		waves = []bool{false, true}
 	}
 	r := rand.New(rand.NewPCG(3, uint64(len(text))))
-	fast := false
 	for _, wave32 := range waves {
 		k := testKernel(1, 64)
 		k.Arch, k.Wave32 = arch, wave32
@@ -183,26 +184,20 @@ func compareMatrix(t *testing.T, target string, code []byte, text string) bool {
 		w := g.waves[0]
 		u := &w.code[w.ip]
 		if u.x == nil || u.x.mat == nil {
-			return true // refused: a format that does not exist
+			return true, false
 		}
 		mat := u.x.mat
 		fast = mat.tiles != nil || mat.out.kind == elemF64 && mat.m == 16
 		if !fast {
-			return false
+			return false, true
 		}
 		for try := range 6 {
 			pool := patternPool(mat, try < 3)
 			for i := range w.v {
 				w.v[i] = pool[r.IntN(len(pool))]
 			}
-			if try < 4 { // scales near 1
-				for _, o := range []*opnd{&mat.scaleA, &mat.scaleB} {
-					if mat.scaled && o.kind == fromV {
-						for l := range w.v[o.reg] {
-							w.v[o.reg][l] = 0x7f7f7f7f + r.Uint32()&0x07070707
-						}
-					}
-				}
+			if try < 4 {
+				nearOne(w, mat, r)
 			}
 			before := append([]vreg(nil), w.v...)
 			w.runMatrixAny(u, mat)
@@ -213,13 +208,13 @@ func compareMatrix(t *testing.T, target string, code []byte, text string) bool {
 				for l := range w.n {
 					if got := w.v[i][l]; got != want[i][l] && !bothNaN(w.v, want, i, l, mat) {
 						t.Errorf("%s %s, wave of %d, try %d: v%d lane %d = %08x, want %08x", target, text, w.n, try, i, l, got, want[i][l])
-						return true
+						return true, true
 					}
 				}
 			}
 		}
 	}
-	return fast
+	return fast, true
 }
 
 // patternPools are registers full of random operands, of small numbers or of anything.
@@ -258,6 +253,17 @@ func matrixPattern(r *rand.Rand, m *matrix, small bool) uint32 {
 	return r.Uint32()
 }
 
+// nearOne gives an instruction scales of which float32 holds every product.
+func nearOne(w *wave, m *matrix, r *rand.Rand) {
+	for _, o := range []*opnd{&m.scaleA, &m.scaleB} {
+		if m.scaled && o.kind == fromV {
+			for l := range w.v[o.reg] {
+				w.v[o.reg][l] = 0x7f7f7f7f + r.Uint32()&0x07070707
+			}
+		}
+	}
+}
+
 func bothNaN(got, want []vreg, i, l int, m *matrix) bool {
 	x, y := got[i][l], want[i][l]
 	switch m.out.kind {
@@ -272,4 +278,42 @@ func bothNaN(got, want []vreg, i, l int, m *matrix) bool {
 		return isNaN64(uint64(got[i][l])|uint64(got[i+1][l])<<32) && isNaN64(uint64(want[i][l])|uint64(want[i+1][l])<<32)
 	}
 	return false
+}
+
+// BenchmarkMatrix reports matrix instructions a second, of each kind.
+func BenchmarkMatrix(b *testing.B) {
+	for target, codes := range matrixCodes {
+		arch, _ := isa.ArchOf(target)
+		for _, c := range codes {
+			code, err := hex.DecodeString(c)
+			if err != nil {
+				b.Fatal(err)
+			}
+			k := testKernel(1, 64)
+			k.Arch, k.Wave32 = arch, !arch.CDNA()
+			mem := &flatMem{code, nil}
+			m := NewMachine(mem)
+			run := &Run{m: m, k: k, prog: m.program(k), ctx: testContext}
+			w := newGroup(run, 0, newWindow(mem)).waves[0]
+			u := &w.code[w.ip]
+			pool := patternPool(u.x.mat, true)
+			b.Run(target+"/"+run.prog.view()[w.ip].Inst.Op.Base(), func(b *testing.B) {
+				best := time.Hour
+				for b.Loop() {
+					b.StopTimer()
+					for i := range w.v {
+						w.v[i] = pool[i%len(pool)]
+					}
+					nearOne(w, u.x.mat, rand.New(rand.NewPCG(1, 2)))
+					b.StartTimer()
+					from := time.Now()
+					for range 100 {
+						runMatrix(w, u)
+					}
+					best = min(best, time.Since(from)/100)
+				}
+				b.ReportMetric(1e3/float64(best.Nanoseconds()), "best-Minsts/s")
+			})
+		}
+	}
 }

@@ -215,9 +215,7 @@ func (w *wave) startTiles(u *uop, m *matrix, acc []vreg) {
 // widen splits registers of 16-bit floats.
 func (e *elem) widen(even, odd, v *vreg) {
 	if e.kind == elemBF16 {
-		for l, x := range v {
-			even[l], odd[l] = x<<16, x&0xffff0000
-		}
+		widenBF16(even, odd, v)
 		return
 	}
 	widenF16(even, odd, v)
@@ -231,19 +229,10 @@ func (w *wave) tileA(u *uop, m *matrix, buf *tileBuffers, inPlace bool) []vreg {
 	}
 	e := w.elements(u, &m.a, t.tabA, t.na, v, buf.raw[:], 0, false)
 	dense := buf.a[:2*t.na]
-	clear(dense)
-	index := w.v[u.c.reg]
+	index := &w.v[u.c.reg]
 	shift := m.sparseShift(u, t.na)
-	for l := range index {
-		index[l] >>= shift
-	}
-	for i := range e {
-		four := (*[4]vreg)(dense[i/2*4:])
-		x := &e[i]
-		for l := range m.w & 127 {
-			four[index[l&63]&3][l&63] = x[l&63]
-			index[l&63] >>= 2
-		}
+	for i := 0; i < len(e); i += 2 {
+		spread((*[4]vreg)(dense[2*i:]), (*[2]vreg)(e[i:]), index, uint32(shift+2*i))
 	}
 	return dense
 }
@@ -348,13 +337,22 @@ func (w *wave) finishIntTiles(u *uop, m *matrix, acc []vreg) {
 		c = d
 	}
 	cabs := u.x.src[2].negHi && m.layout != layoutMFMA
-	konst := int64(int32(w.matrixConst(u)))
+	var konst vreg
+	matrix := u.c.kind == fromV || m.sparse
+	if !matrix {
+		fill(&konst, uint32(w.matrixConst(u)))
+	}
 	for r := range acc {
+		from := &konst
+		if matrix {
+			from = &w.v[c+r]
+		}
+		if hasAVX && !m.sat && !cabs {
+			avxAddInts(&acc[r], from, &acc[r])
+			continue
+		}
 		for l, v := range acc[r] {
-			x := konst
-			if u.c.kind == fromV || m.sparse {
-				x = int64(int32(w.v[c+r][l]))
-			}
+			x := int64(int32(from[l]))
 			if cabs && x < 0 {
 				x = -x
 			}
@@ -395,9 +393,7 @@ func (w *wave) finishHalfTiles(u *uop, m *matrix, acc []vreg) {
 // narrow rounds to 16-bit floats, two to a register.
 func (e *elem) narrow(d, even, odd *vreg) {
 	if e.kind == elemBF16 {
-		for l := range d {
-			d[l] = f2bf(f32(even[l])) | f2bf(f32(odd[l]))<<16
-		}
+		narrowBF16(d, even, odd)
 		return
 	}
 	narrowF16(d, even, odd)
