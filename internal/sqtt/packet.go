@@ -167,8 +167,27 @@ func PacketsWith(f gpu.Family, h Header, buf []byte) iter.Seq[Packet] {
 		if f == gpu.GFX9 {
 			pos = headerBytes(h, buf) * 8
 		}
+		reset := uint64(0)
+		if f == gpu.GFX9 {
+			reset = 0xe00f
+		}
 		var p Packet
 		for {
+			for !d.ext && pos>>3+9 <= len(buf) { // what next does with most tokens, in registers
+				i := pos >> 3
+				w := binary.LittleEndian.Uint64(buf[i:i+8])>>(pos&4) | uint64(buf[i+8])<<1<<(63-pos&4)
+				l := &d.keys[w&0xff]
+				if uncommon>>l.kind&1 != 0 || w&reset == misc9TimeReset<<13 {
+					break
+				}
+				over := (64 - l.bits) & 63
+				w = w << over >> over
+				d.now += Cycles(w>>(l.lo&63)&(1<<(l.w&63)-1))*Cycles(l.unit) + Cycles(l.addend)
+				if !yield(Packet{Family: d.family, Kind: l.kind, Bits: l.bits, Off: int64(pos), Time: d.now, Raw: w}) {
+					return
+				}
+				pos += int(l.bits)
+			}
 			if !d.next(&p, buf, pos, true) || !yield(p) {
 				return
 			}
@@ -195,6 +214,9 @@ func newPlain(f gpu.Family) *plain {
 	}
 	return &plain{family: f, keys: keysOf(f)}
 }
+
+// uncommon are the kinds, as bits, that do more than pass time, or are longer than 64 bits.
+const uncommon = 1<<KindUnknown | 1<<KindTimestamp | 1<<KindHeader | 1<<KindWaveStartExt | 1<<KindNewPc
 
 // next decodes the token at bit pos of buf into p. It is false where no whole token is left or, when more bytes may follow
 // (final is false), where those decide the token's meaning.
