@@ -389,6 +389,33 @@ func TestCaptures(t *testing.T) {
 	}
 }
 
+// Kernels of one workgroup, the first of their process, run where MI350X ran them: on engine 2 of die 0. The traces of such kernels show no
+// instruction there either, as programs trace engines 0 and 1 in detail.
+func TestFirstGroupCDNA(t *testing.T) {
+	for _, capture := range []string{"empty", "plus"} {
+		dir := sharedtest.Path(t, "captures", "gfx950", capture)
+		var m captureMeta
+		readJSON(t, filepath.Join(dir, "meta.json"), &m)
+		var gold golden
+		readJSON(t, filepath.Join(dir, "golden_amd.json"), &gold)
+		g := captureGPU(t, "gfx950")
+		machine, err := timing.New(g, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &observer{}
+		if _, err := simulate(t, machine, g, dir, capture, &m, 0, 1000, o); err != nil {
+			t.Fatal(err)
+		}
+		ours := o.waves(t)
+		for _, s := range gold.Streams {
+			if len(s.Waves) > 0 && (len(s.Waves) != 1 || len(ours) != 1 || int(ours[0].place.Engine) != s.Se) {
+				t.Errorf("%s: %d waves on engine %d, modelled %+v", capture, len(s.Waves), s.Se, ours)
+			}
+		}
+	}
+}
+
 // spanOf is the time from an engine's first start to its last end.
 func spanOf(ws []wave, e uint8) int64 {
 	lo, hi := int64(math.MaxInt64), int64(0)

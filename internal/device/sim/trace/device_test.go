@@ -17,6 +17,7 @@ import (
 	"github.com/rigprof/rigprof/internal/device/sim/shader"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/launch"
+	"github.com/rigprof/rigprof/internal/pm4"
 	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
@@ -34,6 +35,12 @@ type traced struct {
 
 // run traces the launch called name on a simulated GPU of this model.
 func run(t *testing.T, g *gpu.GPU, name string, grid uint32, opts ...sqtt.Option) *traced {
+	t.Helper()
+	return runAfter(t, g, name, grid, nil, opts...)
+}
+
+// runAfter is run with other packets between the start program and the launch.
+func runAfter(t *testing.T, g *gpu.GPU, name string, grid uint32, before pm4.Stream, opts ...sqtt.Option) *traced {
 	t.Helper()
 	out := &traced{}
 	var waves atomic.Int64
@@ -56,7 +63,7 @@ func run(t *testing.T, g *gpu.GPU, name string, grid uint32, opts ...sqtt.Option
 	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	p, err := d.Submit(ctx, device.Words(start), launchOf(t, d, name, grid), device.Words(stop))
+	p, err := d.Submit(ctx, device.Words(append(start, before...)), launchOf(t, d, name, grid), device.Words(stop))
 	must(t, err)
 	must(t, d.Wait(ctx, p))
 	for e := range g.Engines() {
@@ -256,6 +263,32 @@ func TestDispatchEnd(t *testing.T) {
 				if ends != want || after != 0 {
 					t.Errorf("engine %d: %d ends of dispatches, %d waves behind", e, ends, after)
 				}
+			}
+		})
+	}
+}
+
+// What PRED_EXEC leaves to one die is done there alone: its engines stop tracing before the launch, those of the others show their waves.
+func TestPredication(t *testing.T) {
+	for _, target := range []string{"gfx942", "gfx950"} {
+		t.Run(target, func(t *testing.T) {
+			g := lookup(t, target)
+			regs, err := pm4.RegsFor(g.GC)
+			must(t, err)
+			mode, _ := regs.Lookup("SQ_THREAD_TRACE_MODE")
+			const off = 2
+			before := pm4.Stream(nil).PredExec(1<<off, 0).SetUconfig(mode, 0)
+			r := runAfter(t, g, "vadd", 1<<15, before.EndPredExec(0))
+			all := 0
+			for e, s := range r.streams {
+				n := len(sqtt.DecodeWavesWith(g.Family, sqtt.HeaderNo, s).Waves)
+				if (n == 0) != (e/g.SEs == off) {
+					t.Errorf("die %d engine %d: %d waves", e/g.SEs, e%g.SEs, n)
+				}
+				all += n
+			}
+			if want := int(r.waves) * (g.Dies - 1) / g.Dies; all != want {
+				t.Errorf("%d waves on %d dies, want %d of %d", all, g.Dies-1, want, r.waves)
 			}
 		})
 	}
