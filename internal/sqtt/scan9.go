@@ -8,7 +8,7 @@ import (
 // waveScanner9 finds waves and losses of GFX9 streams, walkScanner9 what the walk needs besides.
 var (
 	waveScanner9 = scanner9(newScan9Kinds(waveEvents))
-	walkScanner9 = scanner9(newScan9Kinds(walkEvents))
+	walkScanner9 = scanner9(walkKinds9())
 )
 
 func scanner9(kinds *scan9Kinds) *scanner {

@@ -192,68 +192,73 @@ func (k *walk) end9(t *tracedWave, now Cycles) {
 	}
 }
 
+// walkKinds9 are the kinds for the walk, which needs no compute registers but the first 16.
+func walkKinds9() *scan9Kinds {
+	t := newScan9Kinds(walkEvents)
+	for key := range t {
+		if kind := gfx9Keys[key].kind; kind == KindRegCs || kind == KindRegCsPriv { // their address is in bits 9..15
+			t[key] &^= 0xfe << 16
+		}
+	}
+	return t
+}
+
 // walk9 decodes one window of a GFX9 stream whose instructions are walked; see fast9.
 func (d *WaveDecoder) walk9(s *scanBuffers, win *window, buf []byte, size int, final bool) (more bool) {
 	at := d.pos / 8
 	end, pieces, _ := s.scanWindow(walkScanner9, win, 0, uint64(size/2))
-	first := d.base + int64(at)
-	origin := d.now
-	k, live, runs := d.walk, d.live, d.runs
+	k := d.walk
 	if k.cache.full {
 		k.forget()
 	}
 	waves, n := d.roomFor(pieces)
+	r := waveRun{
+		live: d.live, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs, traced: 1 + k.cu,
+	}
 	var p Packet
 	for _, piece := range pieces {
-		for _, e := range piece.events {
+		for events := piece.events; ; events = events[1:] {
+			events = events[r.gfx9(win, events, Cycles(piece.base)*4):]
+			if len(events) == 0 {
+				break
+			}
+			e := events[0]
 			i := int(uint16(e)) * 2
 			w := binary.LittleEndian.Uint64(win[i : i+8])
-			now := origin + Cycles(piece.base+e>>scanTime)*4
-			if kind := w & 15; kind == 3 || kind == 6 { // WAVE_START or WAVE_END; see fastRDNA
-				end := uint32(w) >> 2 & 1
-				key := waveKey9(uint32(w))
-				now += Cycles(w>>4&1) * 4
-				if uint32(key)&15 == k.cu {
-					d.res.Waves = waves[:n]
-					if end != 0 {
-						d.stop(key, now, (first+int64(i))*8)
-					} else {
-						d.start(key, uint32(w), now, (first+int64(i))*8)
-					}
-					waves, n = d.res.Waves[:cap(d.res.Waves)], len(d.res.Waves)
-					continue
-				}
-				l := &live[key]
-				if (l.run == runs) != (end != 0) { // rare
-					if d.unpaired(l, end != 0, (first+int64(i))*8, now) {
+			now := r.origin + Cycles(piece.base+e>>scanTime)*4
+			kind := gfx9Keys[w&15].kind
+			switch kind {
+			case KindIssue, KindInst, KindInstPc, KindRegCs, KindRegCsPriv:
+				k.token9(kind, w, now+Cycles(w>>4&1)*4)
+				continue
+			case KindMisc:
+				if w&0xe000 == misc9TimeReset<<13 && d.look == 0 {
+					stamped := now + Cycles(w>>4&0xff)*4
+					ts, found, on := nextTime(buf, at+i+2, at+i+2+lookAhead, final)
+					if on < 0 {
+						if found {
+							r.origin += d.reset(stamped, ts) - stamped
+						}
 						continue
 					}
 				}
-				wave := &waves[n]
-				fill9(wave, key, l.raw)
-				wave.Start, wave.Stop = l.start, now
-				n += int(end)
-				d.open += 1 - 2*int(end)
-				l.start, l.off, l.raw, l.run = now, (first+int64(i))*8, uint32(w), runs&(end-1)
-				continue
 			}
-			l := &gfx9Keys[w&15]
-			switch l.kind {
-			case KindIssue, KindInst, KindInstPc, KindRegCs, KindRegCsPriv:
-				k.token9(l.kind, w, now+Cycles(w>>4&1)*4)
-				continue
-			}
-			d.now, d.pos, d.res.Waves = now, (at+i)*8, waves[:n]
+			d.now, d.pos, d.res.Waves, d.open = now, (at+i)*8, r.waves[:r.n], d.open+r.open
+			r.open = 0
 			if !d.next(&p, buf, d.pos, final) {
 				return false
 			}
 			p.Off += d.base * 8
 			d.token(&p)
-			origin += d.now - now - Cycles(p.Raw>>l.lo&(1<<l.w-1))*4
+			r.waves, r.n = d.res.Waves[:len(waves)], len(d.res.Waves)
+			if kind == KindMisc { // only MISCs change time but by their own delta
+				r.origin += d.now - now - Cycles(w>>4&0xff)*4
+			}
 		}
 	}
-	d.res.Waves = waves[:n]
-	d.now = origin + Cycles(end>>scanTime)*4
+	d.res.Waves = r.waves[:r.n]
+	d.open += r.open
+	d.now = r.origin + Cycles(end>>scanTime)*4
 	d.pos = (at + int(uint16(end))*2) * 8
 	return size == windowBytes
 }

@@ -19,6 +19,7 @@ type waveRun struct {
 	origin Cycles // time at the window's start, and what TIMESTAMPs added since
 	first  int64  // the window's first bit
 	runs   uint32
+	traced uint32 // GFX9: 1 and the CU whose waves are for the walk; 0: none
 }
 
 // rdna takes the events up to the first one that is something else, and says how many.
@@ -86,10 +87,11 @@ loop:
 		e := events[i]
 		j := e << 1 & (windowBytes - 1)
 		w := binary.LittleEndian.Uint32(win[j : j+4])
-		l := &r.live[waveKey9(w)%numSlots]
+		k := waveKey9(w) % numSlots
+		l := &r.live[k]
 		switch w & 15 {
 		case 3: // WAVE_START
-			if l.run == r.runs {
+			if l.run == r.runs || uint32(k)&15+1 == r.traced {
 				break loop
 			}
 			l.raw, l.run = w, r.runs
@@ -97,14 +99,14 @@ loop:
 			l.off = r.first + int64(j)*8
 			r.open++
 		case 6: // WAVE_END
-			if l.run != r.runs || n >= len(r.waves) {
+			if l.run != r.runs || n >= len(r.waves) || uint32(k)&15+1 == r.traced {
 				break loop
 			}
 			l.run = 0
 			wave := &r.waves[n]
 			n++
 			wave.Start, wave.Stop = l.start, base+Cycles(e>>scanTime)*4+Cycles(w>>4&1)*4
-			fill9(wave, waveKey9(w), l.raw)
+			fill9(wave, k, l.raw)
 		default:
 			break loop
 		}
