@@ -223,6 +223,9 @@ func (in *Inst) zeroFields() bool {
 	case MTBUF:
 		return !in.Flag(FieldTfe)
 	case MIMG:
+		if !rdna && in.Raw[0]&1 != 0 {
+			return false
+		}
 		return zero(FieldSamp) && in.imageBits()
 	case SOPP:
 		return op.count > 0 || op.Name == "s_endpgm" || op.Name == "s_waitcnt" || in.Field(FieldSimm16) == 0

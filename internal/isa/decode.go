@@ -197,7 +197,7 @@ func (in *Inst) decodeForm() error {
 			in.longer(Lit)
 		}
 	case MIMG:
-		if in.Arch != RDNA4 && w&1 != 0 { // NSA: a third dword of address registers
+		if in.Arch != RDNA4 && !in.Arch.CDNA() && w&1 != 0 { // NSA: a third dword of address registers
 			in.longer(Lit)
 			in.Form = Base
 		}

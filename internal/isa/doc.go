@@ -2,7 +2,7 @@
 //
 // Opcodes, operand sizes and bit positions are generated from tables/, whose rows come from AMD's machine-readable
 // ISA description; mnemonics, implicit registers and the text are LLVM's (22.1.8 where versions differ). gfx90a's rows are
-// gfx942's and what LLVM's disassembler takes besides, its image instructions apart. TestLLVM compares with LLVM itself:
+// gfx942's and what LLVM's disassembler takes besides. TestLLVM compares with LLVM itself:
 // size, text and what is refused, for made up and for random words.
 //
 // [Decode] turns bytes into an [Inst], a value that points into the static tables and allocates nothing. It refuses

@@ -417,6 +417,7 @@ const (
 	FieldDim // images
 	FieldDmask
 	FieldUnorm
+	FieldDA // gfx90a: the image is an array
 	FieldR128
 	FieldA16
 	FieldD16

@@ -67,6 +67,9 @@ func imageOpOf(name string) imageOp {
 // instruction for some combinations, or none that ends at v255: it then prints the smallest form of the encoding,
 // and so does this.
 func (in *Inst) imageSizes(o imageOp, nsa bool) (data, addr int) {
+	if in.Arch == CDNA2 {
+		return in.imageSize(o), 1
+	}
 	data = max(bits.OnesCount32(in.Field(FieldDmask)), 1)
 	if o.gather {
 		data = 4
@@ -135,6 +138,27 @@ func (in *Inst) imageSizes(o imageOp, nsa bool) (data, addr int) {
 	return data, addr
 }
 
+// imageSize is the number of gfx90a's data registers. How many address registers there are only the resource tells: LLVM
+// prints one, and so does this. Runs of registers are even there, or LLVM prints the smallest form.
+func (in *Inst) imageSize(o imageOp) int {
+	least, most := 1, 4
+	switch {
+	case o.cmpswap:
+		least = 2
+	case o.atomic:
+		most = 3
+	}
+	n := max(bits.OnesCount32(in.Field(FieldDmask)), least)
+	if in.Flag(FieldD16) {
+		n = (n + 1) / 2
+	}
+	first := in.Field(FieldVdata)
+	if n > most || n > 1 && first&1 != 0 || int(first)+n > 256 {
+		return least
+	}
+	return n
+}
+
 func (p *printer) image() {
 	in := &p.in
 	p.name()
@@ -146,11 +170,15 @@ func (p *printer) image() {
 		return
 	}
 	data, addr := in.imageSizes(o, nsa)
+	file := "v"
+	if in.Flag(FieldAcc) {
+		file = "a"
+	}
 	if nsa && o.sampler && in.Arch != RDNA4 {
 		p.byte(' ') // as LLVM prints these
 	}
 	p.next()
-	p.tuple("v", vdata, data)
+	p.tuple(file, vdata, data)
 	p.next()
 	switch {
 	case !nsa:
@@ -182,14 +210,17 @@ func (p *printer) image() {
 		p.str(" dmask:")
 		p.hex(uint64(v))
 	}
-	p.str(" dim:SQ_RSRC_IMG_")
-	p.str(imageDims[in.Field(FieldDim)].name)
+	if in.Arch != CDNA2 {
+		p.str(" dim:SQ_RSRC_IMG_")
+		p.str(imageDims[in.Field(FieldDim)].name)
+	}
 	p.opt(FieldUnorm, " unorm")
 	p.cache()
 	p.opt(FieldR128, " r128")
 	p.opt(FieldA16, " a16")
 	p.opt(FieldTfe, " tfe")
 	p.opt(FieldLwe, " lwe")
+	p.opt(FieldDA, " da")
 	p.opt(FieldD16, " d16")
 }
 

@@ -78,7 +78,7 @@ var fieldName = map[string]string{
 	"src0": "Src0", "src0_abs": "Src0Abs", "src0_neg": "Src0Neg", "src0_sel": "Src0Sel", "src0_sext": "Src0Sext",
 	"src1": "Src1", "src1_abs": "Src1Abs", "src1_neg": "Src1Neg", "src1_sel": "Src1Sel", "src1_sext": "Src1Sext",
 	"src2": "Src2", "srcx0": "SrcX0", "srcy0": "SrcY0", "srsrc": "Rsrc", "ssamp": "Samp", "ssrc0": "Ssrc0", "ssrc1": "Ssrc1",
-	"sve": "Sve", "target": "Target", "tfe": "Tfe", "th": "TH", "unrm": "Unorm", "vaddr": "Vaddr", "vaddr0": "Vaddr",
+	"sve": "Sve", "target": "Target", "tfe": "Tfe", "th": "TH", "unrm": "Unorm", "da": "DA", "vaddr": "Vaddr", "vaddr0": "Vaddr",
 	"vaddr1": "Vaddr1", "vaddr2": "Vaddr2", "vaddr3": "Vaddr3", "vaddr4": "Vaddr4", "vdata": "Vdata", "vdst": "Vdst",
 	"vdstx": "VdstX", "vdsty": "VdstY", "vsrc0": "Src0", "vsrc1": "Src1", "vsrc": "Data", "vsrcx1": "SrcX1",
 	"vsrcy1": "SrcY1", "wait_va_vdst": "WaitVdst", "wait_vdst": "WaitVdst", "wait_vm_vsrc": "WaitVmVsrc", "waitexp": "WaitExp",
