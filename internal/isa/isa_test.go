@@ -3,9 +3,6 @@ package isa
 import (
 	"encoding/binary"
 	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -175,29 +172,6 @@ func TestAllocs(t *testing.T) {
 	})
 	if n != 0 {
 		t.Errorf("%g allocations for %d vectors", n, len(vs))
-	}
-}
-
-// TestGenerated regenerates the tables and compares.
-func TestGenerated(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the generator")
-	}
-	out := filepath.Join(t.TempDir(), "gen.go")
-	cmd := exec.Command("go", "run", "../tools/genisa", "-tables", "tables", "-out", out)
-	if msg, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, msg)
-	}
-	got, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile("tables_gen.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != string(want) {
-		t.Error("tables_gen.go is out of date: run go generate ./internal/isa")
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"log"
 	"strconv"
 	"strings"
 )
@@ -55,7 +54,7 @@ func class(row map[string]string, enc, format string) string {
 		return "Immediate"
 	}
 	if enc[0] != 'V' {
-		log.Fatalf("%s: format %q has no class", row[""], enc)
+		bad("%s: format %q has no class", row[""], enc)
 	}
 	return vectorClass(row, name, has)
 }
@@ -111,7 +110,7 @@ func (g *gen) traceOf(f family, row map[string]string) string {
 	for _, r := range rows {
 		t, ok := traceForms[r["form"]]
 		if !ok {
-			log.Fatalf("%s: form %q", r[""], r["form"])
+			bad("%s: form %q", r[""], r["form"])
 		}
 		if form == "" || t.form != "traceOne" {
 			form = t.form
@@ -122,7 +121,7 @@ func (g *gen) traceOf(f family, row map[string]string) string {
 		}
 		kind, ok := map[string]string{"NONE": "TraceNone", "INST": "TraceInst", "VALU": "TraceVALU", "IMM": "TraceImm", "END": "TraceEnd"}[r["packet"]]
 		if !ok {
-			log.Fatalf("%s: packet %q", r[""], r["packet"])
+			bad("%s: packet %q", r[""], r["packet"])
 		}
 		op := strings.TrimSuffix(r["op"], "+n")
 		if op == "-" {
@@ -151,7 +150,7 @@ func (g *gen) traceFallback(f family, row map[string]string) []map[string]string
 	r := map[string]string{"form": "-", "op": "-", "clocks": "1", "evidence": "inferred-low", "packet": "VALU", "": row[""]}
 	if f.file != "cdna.tsv" {
 		if row["format"] != "VOP3" {
-			log.Fatalf("%s: no trace fact for %s", row[""], row["mnemonic"])
+			bad("%s: no trace fact for %s", row[""], row["mnemonic"])
 		}
 		return []map[string]string{r}
 	}
@@ -164,7 +163,7 @@ func (g *gen) traceFallback(f family, row map[string]string) []map[string]string
 	case row["format"] == "MUBUF":
 		r["op"] = "2"
 	default:
-		log.Fatalf("%s: no trace fact for %s", row[""], row["mnemonic"])
+		bad("%s: no trace fact for %s", row[""], row["mnemonic"])
 	}
 	return []map[string]string{r}
 }
