@@ -312,12 +312,17 @@ func TestSubvectorLoop(t *testing.T) {
 // TestForks: both paths of a fork run, each with its lanes, and join.
 func TestForks(t *testing.T) {
 	for _, c := range []struct {
-		pass  uint64
-		paths uint32 // in the order in which they ran, one digit each
-	}{{0x3, 0x12}, {^uint64(0x3), 0x21}, {^uint64(0), 1}, {0, 2}} {
+		pass     uint64
+		paths    uint32 // in the order in which they ran, one digit each
+		absolute bool   // the target is an address
+	}{{0x3, 0x12, false}, {^uint64(0x3), 0x21, true}, {^uint64(0), 1, false}, {0, 2, false}, {0x3, 0x12, true}, {^uint64(0x3), 0x21, false}, {^uint64(0), 1, true}, {0, 2, true}} {
 		a := &assembler{t: t, target: "gfx90a"}
 		a.op("s_getreg_b32", fields{"sdst": 41, "simm16": hwMode | modeCSP<<6 | 2<<11}) // the stack's height, for the join
-		a.op("s_cbranch_i_fork", fields{"sdst": 50, "simm16": 4})
+		if c.absolute {
+			a.op("s_cbranch_g_fork", fields{"ssrc0": 50, "ssrc1": 52})
+		} else {
+			a.op("s_cbranch_i_fork", fields{"sdst": 50, "simm16": 4})
+		}
 		path := func(n int) {
 			a.op("v_mov_b32_e32", fields{"vdst": 1, "src0": inline0 + n}).op("s_lshl_b32", fields{"sdst": 60, "ssrc0": 60, "ssrc1": inline0 + 4})
 			a.op("s_addk_i32", fields{"sdst": 60, "simm16": n})
@@ -328,6 +333,7 @@ func TestForks(t *testing.T) {
 		a.op("s_cbranch_join", fields{"ssrc0": 41})
 		w, _, f := single(t, a, false, func(w *wave) {
 			w.s[50], w.s[51], w.s[60] = uint32(c.pass), uint32(c.pass>>32), 0
+			w.s[52], w.s[53] = uint32(codeBase&0xffffffff)+24, codeBase>>32
 		})
 		if f != nil {
 			t.Fatalf("%x: %v", c.pass, f)

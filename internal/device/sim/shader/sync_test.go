@@ -127,21 +127,25 @@ func TestBarrierWithoutSignal(t *testing.T) {
 }
 
 func TestSleepAndWakeup(t *testing.T) {
-	for _, wake := range []bool{true, false} {
+	for _, wake := range []string{"s_wakeup", "s_wakeup_barrier", ""} {
 		a := start(t, "gfx1201")
+		a.op("s_barrier_join", fields{"ssrc0": inline0 + 3})
 		a.op("s_cmp_lg_u32", fields{"ssrc0": 3, "ssrc1": inline0})
 		a.op("s_cbranch_scc1", fields{"simm16": 1}) // wave 0 sleeps, wave 1 goes on
 		a.op("s_sleep", fields{"simm16": 0x8000})
 		a.op("ds_load_b32", fields{"addr": 1, "vdst": 2})
 		a.op("ds_store_b32", fields{"addr": 1, "data0": 0, "offset0": 128})
 		a.op("s_nop", nil)
-		if wake {
-			a.op("s_wakeup", nil)
+		switch wake {
+		case "s_wakeup":
+			a.op(wake, nil)
+		case "s_wakeup_barrier":
+			a.op(wake, fields{"ssrc0": inline0 + 4}).op(wake, fields{"ssrc0": inline0 + 3}) // the first has no sleeping members
 		}
 		a.op("ds_load_b32", fields{"addr": 1, "vdst": 2, "offset0": 128})
 		a.storeEnd()
 		mem, err := runProgram(t, a, 1, 64)
-		if !wake {
+		if wake == "" {
 			if !errors.Is(err, ErrDeadlock) {
 				t.Errorf("nobody wakes the wave: got %v", err)
 			}
