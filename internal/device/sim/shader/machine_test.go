@@ -279,10 +279,23 @@ func TestInvalidate(t *testing.T) {
 func FuzzProgram(f *testing.F) {
 	for _, p := range testPrograms {
 		b, _ := hex.DecodeString(p)
-		f.Add(uint8(isa.RDNA3), true, b)
-		f.Add(uint8(isa.CDNA4), false, b)
+		f.Add(uint8(isa.RDNA3), true, false, b)
+		f.Add(uint8(isa.CDNA4), false, true, b)
 	}
-	f.Fuzz(func(t *testing.T, arch uint8, wave32 bool, code []byte) {
+	// Each operation of each family, some to a program.
+	var code []byte
+	n := 0
+	for _, o := range instructions(f).ops {
+		switch o.target {
+		case "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201":
+			code = append(code, o.encode(o.plain())...)
+			if n++; n%16 == 0 || strings.HasPrefix(o.name, "s_cbranch") {
+				f.Add(uint8(o.arch), n%32 == 0, n%64 == 0, code)
+				code = nil
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, arch uint8, wave32, traps bool, code []byte) {
 		a := isa.Arch(arch)
 		if a < isa.CDNA2 || a > isa.RDNA4 || len(code) > 4096 {
 			return
@@ -290,6 +303,9 @@ func FuzzProgram(f *testing.F) {
 		k := testKernel(2, 40)
 		k.Serial = true // random stores of workgroups meet, as those of sane kernels do not
 		k.Arch, k.Wave32, k.Budget, k.LDSBytes, k.ScratchBytes = a, wave32 && !a.CDNA(), 2000, 1024, 64
+		if traps && len(code) > 64 {
+			k.TrapBase = codeBase + 64
+		}
 		mem := &flatMem{code, make([]byte, 4096)}
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
