@@ -71,15 +71,19 @@ func runLoad32(w *wave, u *uop) {
 		w.refRuns(m, 4, mask, runs)
 		return
 	}
+	seg := &w.mem.seg[0]
 	for l := 0; l < w.n && l < 64; l += 8 {
 		part := mask >> l & 255
 		if part == 255 && runs>>(l/8)&1 != 0 {
+			if off := a[l] - seg.base; off < uint64(len(seg.b)) && uint64(len(seg.b))-off >= 32 {
+				load8((*[8]uint32)(d[l:]), seg.b[off:])
+				continue
+			}
 			if b := w.mem.find(a[l], 32, false); b != nil {
 				load8((*[8]uint32)(d[l:]), b)
 				continue
 			}
 		}
-		seg := &w.mem.seg[0]
 		for x := part; x != 0; x &= x - 1 {
 			i := (l + bits.TrailingZeros64(x)) & 63
 			if off := a[i] - seg.base; off < uint64(len(seg.b)) && uint64(len(seg.b))-off >= 4 {
@@ -115,7 +119,7 @@ func (w *wave) gatherDword(d *vreg, bytes, k int) bool {
 func load8(d *[8]uint32, b []byte) {
 	b = b[:32]
 	if hasAVX { // the processor is little-endian too
-		*d = *(*[8]uint32)(unsafe.Pointer(&b[0]))
+		copy32(unsafe.Pointer(d), unsafe.Pointer(&b[0]))
 		return
 	}
 	for i := range d {
@@ -177,10 +181,16 @@ func runStore32(w *wave, u *uop) {
 	w.refRuns(m, 4, mask, runs)
 }
 
+// copy32 copies 32 bytes without a call.
+func copy32(d, s unsafe.Pointer) {
+	to, from := (*[4]uint64)(d), (*[4]uint64)(s)
+	to[0], to[1], to[2], to[3] = from[0], from[1], from[2], from[3]
+}
+
 func store8(d *[8]uint32, b []byte) {
 	b = b[:32]
 	if hasAVX {
-		*(*[8]uint32)(unsafe.Pointer(&b[0])) = *d
+		copy32(unsafe.Pointer(&b[0]), unsafe.Pointer(d))
 		return
 	}
 	for i, x := range d {
