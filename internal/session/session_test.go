@@ -127,7 +127,7 @@ func TestUncounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := read(t, &o, &buf).Counters[0].Layout
-	if l[0].Unmeasured != "" || l[1].Unmeasured != "the simulator does not model GL2C_MC_WRREQ_STALL: the time model's L2 knows no stalls and no memory types, and does not say why lines are written back" {
+	if l[0].Unmeasured != "" || l[1].Unmeasured != "the simulator does not model GL2C_MC_WRREQ_STALL: the time model's L2 knows no stalls and no memory types" {
 		t.Errorf("%+v", l)
 	}
 }

@@ -94,7 +94,7 @@ func TestMemoryCounters(t *testing.T) {
 					names = append(names, strings.Fields(`TCP_TOTAL_ACCESSES TCP_TOTAL_CACHE_ACCESSES TCP_TOTAL_READ TCP_TOTAL_WRITE TCP_TOTAL_ATOMIC_WITH_RET
 						TCP_TOTAL_ATOMIC_WITHOUT_RET TCP_TCC_READ_REQ TCP_TCC_WRITE_REQ TD_LOAD_WAVEFRONT TD_STORE_WAVEFRONT TD_ATOMIC_WAVEFRONT TD_TD_BUSY
 						TCC_READ TCC_WRITE TCC_ATOMIC TCC_BUSY GRBM_TA_BUSY GRBM_TC_BUSY SQC_DCACHE_REQ_READ_4 SQC_DCACHE_REQ_READ_16
-						SQC_TC_DATA_READ_REQ SQ_INSTS_VMEM`)...)
+						SQC_TC_DATA_READ_REQ SQ_INSTS_VMEM TCP_UTCL1_REQUEST TCP_UTCL1_TRANSLATION_HIT TCP_UTCL1_TRANSLATION_MISS`)...)
 				} else {
 					names = append(names, "TCP_REQ", "TCP_REQ_MISS")
 				}
@@ -108,7 +108,7 @@ func TestMemoryCounters(t *testing.T) {
 				if gfx9 {
 					all := a.load + a.store + a.atomic
 					want = map[string]uint64{
-						"TCP_TOTAL_ACCESSES": all, "TCP_TOTAL_CACHE_ACCESSES": all, "TCP_TOTAL_READ": a.load, "TCP_TOTAL_WRITE": a.store, "TCP_TCC_WRITE_REQ": a.store,
+						"TCP_UTCL1_REQUEST": all, "TCP_UTCL1_TRANSLATION_MISS": all - got["TCP_UTCL1_TRANSLATION_HIT"], "TCP_TOTAL_ACCESSES": all, "TCP_TOTAL_CACHE_ACCESSES": all, "TCP_TOTAL_READ": a.load, "TCP_TOTAL_WRITE": a.store, "TCP_TCC_WRITE_REQ": a.store,
 						"TCC_WRITE": a.store, "TCC_ATOMIC": a.atomic, "TD_LOAD_WAVEFRONT": got["SQ_INSTS_VMEM"], "SQC_DCACHE_REQ_READ_4": a.scalar4,
 						"SQC_DCACHE_REQ_READ_16": a.scalar16, "TCC_READ": got["TCP_TCC_READ_REQ"] + got["SQC_TC_DATA_READ_REQ"],
 					}
@@ -153,8 +153,7 @@ func TestMemoryCounters(t *testing.T) {
 // The first run finds nothing in the L2: what it reads comes from memory, each request takes what the model has for it.
 func TestColdMemory(t *testing.T) {
 	for target, rd := range map[string]string{"gfx90a": "TCC_EA_RDREQ", "gfx942": "TCC_EA0_RDREQ", "gfx950": "TCC_EA0_RDREQ"} {
-		var a accesses
-		g := open(t, target, sim.Options{Groups: a.add})
+		g := open(t, target, sim.Options{})
 		p, _ := g.load("vadd")
 		c := g.program(rd, rd+"_DRAM", rd+"_LEVEL", "TCC_MISS", "GRBM_EA_BUSY", "GRBM_COUNT")
 		g.must(device.Words(c.start), p, device.Words(c.stop))
@@ -165,6 +164,21 @@ func TestColdMemory(t *testing.T) {
 		}
 		if b := got["GRBM_EA_BUSY"]; b < 100 || b > got["GRBM_COUNT"] {
 			t.Errorf("%s: memory is busy for %d of %d cycles", target, b, got["GRBM_COUNT"])
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+		// What vadd writes, 65136 bytes, goes to memory when it ends: nothing makes way for other lines.
+		g = open(t, target, sim.Options{})
+		p, _ = g.load("vadd")
+		c = g.program("TCC_WRITEBACK", "TCC_ALL_TC_OP_WB_WRITEBACK", "TCC_NORMAL_WRITEBACK", strings.Replace(rd, "RD", "WR", 1), "GRBM_UTCL2_BUSY")
+		g.must(device.Words(c.start), p, device.Words(c.stop))
+		got = g.totals(c)
+		if n := uint64(65136+127) / 128; got["TCC_WRITEBACK"] != n || got["TCC_ALL_TC_OP_WB_WRITEBACK"] != n || got["TCC_NORMAL_WRITEBACK"] != 0 || got[strings.Replace(rd, "RD", "WR", 1)] != 2*n {
+			t.Errorf("%s: %v, want %d lines written back", target, got, n)
+		}
+		if got["GRBM_UTCL2_BUSY"] == 0 {
+			t.Errorf("%s: no page table was read", target)
 		}
 		if err := g.Close(); err != nil {
 			t.Error(err)

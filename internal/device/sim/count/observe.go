@@ -108,6 +108,10 @@ func sumL2(terms []term, s *timing.L2Stats) uint64 {
 			v += t.by * s.HostReads
 		case qHostWrites:
 			v += t.by * s.HostWrites
+		case qReplaced:
+			v += t.by * s.Replaced
+		case qReleased:
+			v += t.by * s.Released
 		}
 	}
 	return uint64(v)
@@ -124,6 +128,8 @@ func sumBusy(terms []term, s *timing.BusyStats) uint64 {
 			v += t.by * s.TC
 		case qMemBusy:
 			v += t.by * s.Memory
+		case qWalkBusy:
+			v += t.by * s.Walk
 		}
 	}
 	return uint64(v)

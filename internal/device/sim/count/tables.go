@@ -88,9 +88,12 @@ const (
 	qMemWriteWait
 	qHostReads
 	qHostWrites
+	qReplaced
+	qReleased
 	qTABusy
 	qTCBusy
 	qMemBusy
+	qWalkBusy
 )
 
 // term is a part of a sum.
@@ -157,7 +160,8 @@ var stats = map[string][]int{
 	"waves": {qWaves}, "items": {qItems}, "groups": {qGroups}, "insts": {qInsts}, "wave_cycles": {qWaveCycles},
 	"l2_hits": {qL2Hits}, "l2_misses": {qL2Misses}, "l2_reads": {qL2Reads}, "l2_writes": {qL2Writes}, "l2_atomics": {qL2Atomics},
 	"mem_reads": {qMemReads}, "mem_writes": {qMemWrites}, "l2_busy": {qL2Busy}, "mem_read_wait": {qMemReadWait}, "mem_write_wait": {qMemWriteWait},
-	"host_reads": {qHostReads}, "host_writes": {qHostWrites},
+	"host_reads": {qHostReads}, "host_writes": {qHostWrites}, "replaced": {qReplaced}, "released": {qReleased}, "walk_busy": {qWalkBusy},
+	"translate": one(timing.StatTranslate), "translate_hit": one(timing.StatTranslateHit),
 	"ta_busy": {qTABusy}, "tc_busy": {qTCBusy}, "mem_busy": {qMemBusy},
 	"valu_lane_cycles": one(timing.StatCyclesLanes),
 	"fetch_level":      one(timing.StatLevelFetch), "flat_lds": one(timing.StatFlatLDS),
@@ -386,11 +390,11 @@ func Modelled(target, block string, number int) (ok bool, why string) {
 	}
 	switch block {
 	case "TCP":
-		return false, "the time model's vector caches know no stalls, no memory types and no translation of addresses"
+		return false, "the time model's vector caches know no stalls and no memory types"
 	case "TA", "TD":
 		return false, "the time model's texture units know no stalls"
 	case "TCC", "GL2C":
-		return false, "the time model's L2 knows no stalls and no memory types, and does not say why lines are written back"
+		return false, "the time model's L2 knows no stalls and no memory types"
 	case "SPI":
 		return false, "the time model does not say why a wave launcher waits"
 	case "TCA", "CPC", "CPF":

@@ -602,7 +602,7 @@ func TestTables(t *testing.T) {
 		target, block string
 		event         int
 		ok            bool
-	}{{"gfx1100", "SQ", 4, true}, {"gfx1100", "SQ", 183, false}, {"gfx1201", "TCP", 9, true}, {"gfx1151", "SQ", 35, false}, {"gfx950", "TCC", 21, true}, {"gfx950", "SPI", 79, false}, {"gfx90a", "TCP", 47, false}, {"gfx950", "TD", 12, false}, {"gfx942", "TCC", 45, false}, {"gfx90a", "CPC", 27, false}, {"gfx942", "GRBM", 34, false}} {
+	}{{"gfx1100", "SQ", 4, true}, {"gfx1100", "SQ", 183, false}, {"gfx1201", "TCP", 9, true}, {"gfx1151", "SQ", 35, false}, {"gfx950", "TCC", 21, true}, {"gfx950", "SPI", 79, false}, {"gfx90a", "TCP", 27, false}, {"gfx950", "TD", 12, false}, {"gfx942", "TCC", 45, false}, {"gfx90a", "CPC", 27, false}, {"gfx942", "CPF", 25, false}} {
 		if ok, why := Modelled(c.target, c.block, c.event); ok != c.ok || ok != (why == "") {
 			t.Errorf("event %d of %s on %s: %v, %q", c.event, c.block, c.target, ok, why)
 		}

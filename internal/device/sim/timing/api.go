@@ -185,29 +185,31 @@ const (
 	StatICacheMiss
 	StatDCacheHit // lines of scalar accesses
 	StatDCacheMiss
-	StatLevelFetch  // cycles that its fetches of code took, added up
-	StatSMEM1       // scalar loads of one dword, of 2, 4, 8 and 16 behind it
-	StatSMEM2       //
-	StatSMEM4       //
-	StatSMEM8       //
-	StatSMEM16      //
-	StatFlatLDS     // flat instructions that went to the LDS
-	StatLDSLoad     // of the LDS instructions
-	StatLDSStore    //
-	StatLDSAtomic   //
-	StatCyclesTA    // cycles of the address path, with those of lines
-	StatCyclesTD    // cycles of the path that data of loads come back on
-	StatCyclesBuf   // StatCyclesTA of buffer instructions
-	StatL0Load      // lines that loads ask the CU's cache for, and so on
-	StatL0Store     //
-	StatL0Atomic    // without a result
-	StatL0AtomicRtn //
-	StatL0Hit       // of loads
-	StatL0Miss      //
-	StatL2Load      // lines of loads that the L2 was asked for
-	StatL2LoadWait  // cycles that lines of loads and of atomics with a result took in the L2, added up
-	StatL2StoreWait // of stores and other atomics
-	StatCyclesLanes // StatCyclesVALU times the lanes that vector instructions had, on average
+	StatLevelFetch   // cycles that its fetches of code took, added up
+	StatSMEM1        // scalar loads of one dword, of 2, 4, 8 and 16 behind it
+	StatSMEM2        //
+	StatSMEM4        //
+	StatSMEM8        //
+	StatSMEM16       //
+	StatFlatLDS      // flat instructions that went to the LDS
+	StatLDSLoad      // of the LDS instructions
+	StatLDSStore     //
+	StatLDSAtomic    //
+	StatCyclesTA     // cycles of the address path, with those of lines
+	StatCyclesTD     // cycles of the path that data of loads come back on
+	StatCyclesBuf    // StatCyclesTA of buffer instructions
+	StatL0Load       // lines that loads ask the CU's cache for, and so on
+	StatL0Store      //
+	StatL0Atomic     // without a result
+	StatL0AtomicRtn  //
+	StatL0Hit        // of loads
+	StatL0Miss       //
+	StatL2Load       // lines of loads that the L2 was asked for
+	StatL2LoadWait   // cycles that lines of loads and of atomics with a result took in the L2, added up
+	StatL2StoreWait  // of stores and other atomics
+	StatTranslate    // lines of vector accesses whose addresses were translated
+	StatTranslateHit // of those, by what the CU had at hand
+	StatCyclesLanes  // StatCyclesVALU times the lanes that vector instructions had, on average
 	NumStats
 )
 

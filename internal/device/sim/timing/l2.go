@@ -51,6 +51,7 @@ type L2Stats struct {
 	MemWriteWait           int64
 	Busy                   int64 // cycles with a request in it
 	HostReads, HostWrites  int64 // of those lines, the host's memory's
+	Replaced, Released     int64 // lines written because others took their place; because a dispatch ended
 }
 
 // BusyStats are the cycles in which any of a die's units of a kind had work.
@@ -58,6 +59,7 @@ type BusyStats struct {
 	TA     int64 // address paths of CUs
 	TC     int64 // vector caches
 	Memory int64 // reads and writes of memory
+	Walk   int64 // reading page tables
 }
 
 // busySpan adds up the time that anything was going on, given what begins and ends when, nearly in the order of beginnings.
@@ -89,6 +91,7 @@ func (m *Machine) fromL2(d *die, line uint64, at int64, write, atomic, host bool
 		from := d.channel(replaced)
 		d.l2.dirty[from]--
 		d.stats[from].MemWrites++
+		d.stats[from].Replaced++
 		d.stats[from].MemWriteWait += m.p.storeMem
 		d.memFree = max(d.memFree, t<<4) + m.memLine
 	}
@@ -138,6 +141,7 @@ func (d *die) channel(line uint64) uint64 {
 func (d *die) writeBack(took int64) {
 	for i, n := range d.l2.dirty {
 		d.stats[i].MemWrites += n
+		d.stats[i].Released += n
 		d.stats[i].MemWriteWait += n * took
 		d.l2.dirty[i] = 0
 	}

@@ -89,7 +89,11 @@ func (m *Machine) vector(u *unit, c int, ref *shader.MemRef, t int64, st *Stats)
 		at := start + int64(i)*m.p.vmemLines>>4
 		host := false
 		if !private {
-			e := m.translate(d, &cu.tlb, line, at)
+			e, known := m.translate(d, &cu.tlb, line, at)
+			st.N[StatTranslate]++
+			if known {
+				st.N[StatTranslateHit]++
+			}
 			at, host = max(at, e.ready), e.host
 		}
 		var ready int64
@@ -163,7 +167,7 @@ func (m *Machine) scalar(u *unit, ref *shader.MemRef, t int64, st *Stats) int64 
 			continue
 		}
 		st.N[StatDCacheMiss]++
-		e := m.translate(d, &u.tlb, first+uint64(i), t)
+		e, _ := m.translate(d, &u.tlb, first+uint64(i), t)
 		at, hit := m.fromL2(d, first+uint64(i), t, ref.Write, ref.Atomic, e.host)
 		if !hit && !e.host {
 			at += m.p.smemMem

@@ -91,8 +91,8 @@ type die struct {
 	walked  map[pageID]int64 // when each page's translation came or comes
 	busy    BusyStats
 
-	l2Span                  []busySpan // per channel
-	taSpan, tcSpan, memSpan busySpan
+	l2Span                            []busySpan // per channel
+	taSpan, tcSpan, memSpan, walkSpan busySpan
 }
 
 // gfx9Order is the order in which a CU's SIMDs get waves.

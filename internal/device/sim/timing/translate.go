@@ -22,11 +22,12 @@ const maxWalked = 1 << 16
 
 // translate looks up the page of a line that is needed at t. The first to touch a page since the GPU was powered on waits until the
 // page tables are read.
-func (m *Machine) translate(d *die, l *tlb, line uint64, t int64) *translation {
+// known: l had it at hand.
+func (m *Machine) translate(d *die, l *tlb, line uint64, t int64) (e *translation, known bool) {
 	block := line >> (granule - lineShift)
-	e := &l[(block^block>>4)&15]
+	e = &l[(block^block>>4)&15]
 	if e.tag == block+1 {
-		return e
+		return e, true
 	}
 	p := Page{Shift: 21}
 	if m.pages != nil {
@@ -41,7 +42,8 @@ func (m *Machine) translate(d *die, l *tlb, line uint64, t int64) *translation {
 		}
 		ready = t + m.p.walk
 		d.walked[id] = ready
+		d.walkSpan.add(t, ready, &d.busy.Walk)
 	}
 	*e = translation{block + 1, ready, p.Host}
-	return e
+	return e, false
 }
