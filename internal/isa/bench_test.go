@@ -1,6 +1,9 @@
 package isa
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // benchCode is this project's vectors of a target one after the other: every operation about as often.
 func benchCode(b *testing.B, target string) (Arch, []byte) {
@@ -22,8 +25,9 @@ func benchDecode(b *testing.B, decode func(Arch, []byte) (Inst, error)) {
 		b.Run(target, func(b *testing.B) {
 			arch, code := benchCode(b, target)
 			b.ReportAllocs()
-			n := 0
+			var best float64
 			for b.Loop() {
+				n, from := 0, time.Now()
 				for off := 0; off < len(code); n++ {
 					in, err := decode(arch, code[off:])
 					if err != nil {
@@ -31,8 +35,9 @@ func benchDecode(b *testing.B, decode func(Arch, []byte) (Inst, error)) {
 					}
 					off += int(in.Size)
 				}
+				best = max(best, float64(n)/time.Since(from).Seconds())
 			}
-			b.ReportMetric(float64(n)/b.Elapsed().Seconds()/1e6, "Minst/s")
+			b.ReportMetric(best/1e6, "best-Minst/s")
 		})
 	}
 }
@@ -52,15 +57,16 @@ func BenchmarkText(b *testing.B) {
 			}
 			text := make([]byte, 0, 4<<20)
 			b.ReportAllocs()
-			n := 0
+			var best float64
 			for b.Loop() {
+				from := time.Now()
 				text = text[:0]
 				for i := range insts {
 					text = AppendText(text, arch, waveOf(arch), 0, &insts[i])
 				}
-				n += len(insts)
+				best = max(best, float64(len(insts))/time.Since(from).Seconds())
 			}
-			b.ReportMetric(float64(n)/b.Elapsed().Seconds()/1e6, "Minst/s")
+			b.ReportMetric(best/1e6, "best-Minst/s")
 		})
 	}
 }
