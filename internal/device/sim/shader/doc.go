@@ -6,8 +6,10 @@
 //
 // Instructions come decoded from internal/isa and are compiled once per program to micro-operations:
 // a function and its resolved operands. Vector operations work on whole lane arrays, 32 lanes at a
-// time (AVX2 where the processor has it, the same loops in Go elsewhere); EXEC, modifiers, DPP and
-// SDWA are stages around the same lane loop and cost nothing where an instruction has none.
+// time (AVX2, FMA and F16C where the processor has them, the same loops in Go elsewhere and with the
+// build tag purego); EXEC, modifiers, DPP and SDWA are stages around the same lane loop and cost
+// nothing where an instruction has none. Matrix instructions widen their operands to float32 and
+// form tiles of sums, see matrix_tile.go.
 //
 // Workgroups run in parallel where no result can depend on their order: a program with atomics that
 // return a value or whose order matters (floats, exchanges), with loads that bypass caches to see
