@@ -35,7 +35,6 @@ func (o *hotOptions) hotFlags(cmd *cobra.Command) {
 
 // load reads what the arguments name. Close what it gives once every view is made.
 func (o *hotOptions) load(e *env, args []string) (h *report.Hot, done func(), err error) {
-	done = func() {}
 	if len(args) == 1 && isCapture(args[0]) {
 		c, err := capture.Open(args[0])
 		if err != nil {

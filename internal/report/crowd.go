@@ -138,13 +138,11 @@ func (s *steps) coarsen() {
 	out := s.list[:1]
 	for i := 1; i < len(s.list); i++ {
 		x, last := s.list[i], &out[len(out)-1]
-		end := x.time
-		if i+1 < len(s.list) {
-			end = s.list[i+1].time
-		} else {
+		if i+1 == len(s.list) {
 			out = append(out, x)
 			break
 		}
+		end := s.list[i+1].time
 		if end-last.time > s.per {
 			out = append(out, x)
 			continue
