@@ -384,7 +384,7 @@ func TestCaptures(t *testing.T) {
 		}
 	}
 	t.Logf("median error of wave duration over %d dispatches: %.0f%%", len(all), 100*median(all))
-	if median(all) > 0.3 {
+	if median(all) > 0.15 {
 		t.Errorf("the model is %.0f%% off", 100*median(all))
 	}
 }

@@ -79,6 +79,9 @@ func (m *Machine) fromL2(d *die, line uint64, at int64, write, atomic, host bool
 	ch := &d.stats[no]
 	t := max(at<<4, d.l2Free[no])
 	d.l2Free[no] = t + m.p.l2Line
+	if write && !atomic {
+		d.l2Free[no] = t + m.p.l2Write
+	}
 	t >>= 4
 	if host {
 		return m.fromHost(d, ch, t, write, atomic), false

@@ -25,7 +25,7 @@ type model struct {
 	valuExec, f64Exec, saluExec, smemExec, ldsExec, vmemExec                        int64
 	saluFloat, saluMul                                                              int64
 	smemHit, smemL2, smemMem                                                        int64
-	lds, ldsWide, l0, l1, l2, mem, store, storeMem, vmemLines, l2Line               int64
+	lds, ldsWide, l0, l1, l2, mem, store, storeMem, vmemLines, l2Line, l2Write      int64
 	l0KiB, walk, host, icacheMiss, icacheKiB, smemRate, matrixQueue, matrixLatency  int64
 }
 
@@ -41,7 +41,7 @@ func (m *model) fields() map[string]*int64 {
 		"salu_exec": &m.saluExec, "smem_exec": &m.smemExec, "lds_exec": &m.ldsExec, "vmem_exec": &m.vmemExec,
 		"salu_float": &m.saluFloat, "salu_mul": &m.saluMul, "smem_hit": &m.smemHit, "smem_l2": &m.smemL2, "smem_mem": &m.smemMem,
 		"lds": &m.lds, "lds_wide": &m.ldsWide, "l0": &m.l0, "l1": &m.l1, "l2": &m.l2, "mem": &m.mem, "store": &m.store,
-		"store_mem": &m.storeMem, "vmem_lines": &m.vmemLines, "l2_line": &m.l2Line,
+		"store_mem": &m.storeMem, "vmem_lines": &m.vmemLines, "l2_line": &m.l2Line, "l2_write": &m.l2Write,
 		"walk": &m.walk, "l0_kib": &m.l0KiB, "host": &m.host,
 		"icache_miss": &m.icacheMiss, "icache_kib": &m.icacheKiB, "smem_rate": &m.smemRate, "matrix_queue": &m.matrixQueue, "matrix_latency": &m.matrixLatency,
 		"vmem_read": &m.vmemRead, "vmem_next": &m.vmemNext, "salu_done": &m.saluDone,
