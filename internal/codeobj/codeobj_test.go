@@ -517,3 +517,27 @@ func TestSharedCaptures(t *testing.T) {
 		}
 	}
 }
+
+// TestStartValues checks the order of AMDGPUUsage and where workgroup ids go, as compiled code reads them.
+func TestStartValues(t *testing.T) {
+	for _, c := range []struct {
+		target string
+		d      Descriptor
+		want   string
+	}{
+		{"gfx90a", Descriptor{Properties: 0x2b, RSRC2: 10<<1 | 1<<7 | 1}, "s[0:3] scratch buffer, s[4:5] dispatch packet, s[6:7] kernel arguments, s[8:9] flat scratch, s10 workgroup x, s11 scratch offset"},
+		{"gfx942", Descriptor{Properties: 0x08, RSRC2: 2<<1 | 7<<7}, "s[0:1] kernel arguments, s2 workgroup x, s3 workgroup y, s4 workgroup z"},
+		{"gfx950", Descriptor{Properties: 0x0a, Preload: 3, RSRC2: 7<<1 | 1<<7}, "s[0:1] dispatch packet, s[2:3] kernel arguments, s[4:6] preloaded arguments, s7 workgroup x"},
+		{"gfx1100", Descriptor{Properties: 0x408, RSRC2: 13<<1 | 7<<7}, "s[0:1] kernel arguments, s13 workgroup x, s14 workgroup y, s15 workgroup z"},
+		{"gfx1201", Descriptor{Properties: 0x440, RSRC2: 1<<1 | 3<<7}, "s0 scratch size, ttmp9 workgroup x, ttmp7[15:0] workgroup y"},
+		{"gfx1201", Descriptor{}, ""},
+	} {
+		var got []string
+		for _, v := range c.d.StartValues(c.target) {
+			got = append(got, v.Register+" "+v.Holds)
+		}
+		if s := strings.Join(got, ", "); s != c.want {
+			t.Errorf("%s: got %s, want %s", c.target, s, c.want)
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package codeobj
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // DescriptorSize is the size of a kernel descriptor in bytes.
 const DescriptorSize = 64
@@ -111,4 +114,53 @@ func isUnifiedVGPR(target string) bool {
 
 func isRDNA(target string) bool {
 	return strings.HasPrefix(target, "gfx10") || strings.HasPrefix(target, "gfx11") || strings.HasPrefix(target, "gfx12")
+}
+
+// StartValue is what waves find in a scalar register, or a run of them, when they start.
+type StartValue struct {
+	Register string // "s[0:1]"
+	Holds    string
+}
+
+// StartValues lists what waves of the kernel find in their scalar registers on a target (AMDGPUUsage, "Initial Kernel
+// Execution State").
+func (d Descriptor) StartValues(target string) []StartValue {
+	var list []StartValue
+	next := 0
+	add := func(on bool, count int, holds string) {
+		switch {
+		case !on || count == 0:
+			return
+		case count == 1:
+			list = append(list, StartValue{fmt.Sprintf("s%d", next), holds})
+		default:
+			list = append(list, StartValue{fmt.Sprintf("s[%d:%d]", next, next+count-1), holds})
+		}
+		next += count
+	}
+	own := !isRDNA(target) && !strings.HasPrefix(target, "gfx94") && !strings.HasPrefix(target, "gfx95") && !strings.HasPrefix(target, "gfx9-4") ||
+		strings.HasPrefix(target, "gfx10") // no architected flat scratch
+	add(own && d.Properties&PropPrivateSegmentBuffer != 0, 4, "scratch buffer")
+	add(d.Properties&PropDispatchPtr != 0, 2, "dispatch packet")
+	add(d.Properties&PropQueuePtr != 0, 2, "queue")
+	add(d.Properties&PropKernargPtr != 0, 2, "kernel arguments")
+	add(d.Properties&PropDispatchID != 0, 2, "dispatch id")
+	add(own && d.Properties&PropFlatScratchInit != 0, 2, "flat scratch")
+	add(d.Properties&PropPrivateSegmentSize != 0, 1, "scratch size")
+	add(true, d.PreloadDwords(), "preloaded arguments")
+	next = d.UserSGPRs() // compilers may ask for more than they use
+	trap := [3]string{"ttmp9", "ttmp7[15:0]", "ttmp7[31:16]"}
+	for axis, name := range [3]string{"workgroup x", "workgroup y", "workgroup z"} {
+		switch {
+		case !strings.HasPrefix(target, "gfx12"):
+			add(d.WorkgroupID(axis), 1, name)
+		case d.WorkgroupID(axis):
+			list = append(list, StartValue{trap[axis], name})
+		}
+	}
+	if !strings.HasPrefix(target, "gfx12") {
+		add(d.RSRC2>>10&1 != 0, 1, "workgroup info")
+	}
+	add(own && d.UsesScratch(), 1, "scratch offset")
+	return list
 }

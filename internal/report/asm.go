@@ -52,7 +52,15 @@ type AsmUses struct {
 	RSRC2        uint32 `json:"rsrc2"`
 	RSRC3        uint32 `json:"rsrc3"`
 	Properties   uint16 `json:"properties"`
-	Signature    string `json:"signature,omitempty"`
+
+	Start     []AsmStart `json:"start"` // what waves find in scalar registers
+	Signature string     `json:"signature,omitempty"`
+}
+
+// AsmStart is a scalar register, or a run of them, that waves find filled.
+type AsmStart struct {
+	Register string `json:"register"` // "s[0:1]"
+	Holds    string `json:"holds"`
 }
 
 func usesOf(o *codeobj.Object, k *codeobj.Kernel) *AsmUses {
@@ -61,6 +69,10 @@ func usesOf(o *codeobj.Object, k *codeobj.Kernel) *AsmUses {
 		Descriptor: k.DescriptorAddr, VGPRs: d.VGPRs(t), AccumOffset: d.AccumOffset(t), SGPRs: d.SGPRs(t), LDSBytes: d.GroupBytes,
 		ScratchBytes: d.PrivateBytes, KernargBytes: d.KernargBytes, UserSGPRs: d.UserSGPRs(), WorkItemDims: d.WorkItemDims(),
 		WGPMode: d.WGPMode() && d.WaveSize() == 32, RSRC1: d.RSRC1, RSRC2: d.RSRC2, RSRC3: d.RSRC3, Properties: d.Properties,
+	}
+	u.Start = []AsmStart{}
+	for _, v := range d.StartValues(t) {
+		u.Start = append(u.Start, AsmStart(v))
 	}
 	if !k.HasMeta {
 		return u
@@ -96,6 +108,12 @@ func (u *AsmUses) text(w io.Writer) {
 	_, _ = fmt.Fprintf(w, "  # VGPRs %d%s, SGPRs %d (%d user), LDS %d B, scratch %d B a work-item, arguments %d B, work-item ids of %s%s\n",
 		u.VGPRs, acc, u.SGPRs, u.UserSGPRs, u.LDSBytes, u.ScratchBytes, u.KernargBytes, Plural(int64(u.WorkItemDims), "dimension"), mode)
 	_, _ = fmt.Fprintf(w, "  # descriptor at 0x%x: rsrc1 0x%08x, rsrc2 0x%08x, rsrc3 0x%08x, properties 0x%04x\n", u.Descriptor, u.RSRC1, u.RSRC2, u.RSRC3, u.Properties)
+	for i, r := range u.Start {
+		_, _ = fmt.Fprintf(w, "%s%s %s", [...]string{"  # at start: ", ", "}[min(i, 1)], r.Register, r.Holds)
+	}
+	if len(u.Start) > 0 {
+		_, _ = fmt.Fprintln(w)
+	}
 }
 
 // AsmInst is one instruction, or a word that is none.
