@@ -73,10 +73,9 @@ func (s *laneScan) load64(nibble uint16) uint64 {
 	return binary.LittleEndian.Uint64(s.planes[i : i+8])
 }
 
-// event is the nibble of an event's token and the 64 bits there. Up to two NOPs stand before it.
-func (s *laneScan) event(e uint64) (nibble uint16, raw uint64) {
-	nibble = uint16(e) + uint16(bits.TrailingZeros32(uint32(s.load64(uint16(e)))|1<<12)>>2)
-	return nibble, s.load64(nibble)
+// event is the nibble of an event's token. Up to two NOPs stand before it.
+func (s *laneScan) event(e uint64) (nibble uint16) {
+	return uint16(e) + uint16(bits.TrailingZeros32(uint32(s.load64(uint16(e)))|1<<12)>>2)
 }
 
 // runGeneric steps all lanes until one is at its limit.
@@ -91,7 +90,7 @@ func (s *laneScan) runGeneric(tab *scanTable) {
 			n := s.n[j]
 			i := int(bits.RotateLeft16(uint16(acc), 15))
 			s.events[n%uint64(len(s.events))] = acc
-			e := tab[binary.LittleEndian.Uint16(s.planes[i:i+2])]
+			e := tab[binary.BigEndian.Uint16(s.planes[i:i+2])]
 			s.n[j] = n + uint64(e>>scanEvent)
 			s.acc[j] = acc + uint64(e&(1<<scanEvent-1))
 		}
@@ -102,7 +101,7 @@ func (s *laneScan) runGeneric(tab *scanTable) {
 func (s *laneScan) one(tab *scanTable, acc, n, limit uint64) (uint64, uint64) {
 	for uint64(uint16(acc)) < limit {
 		s.events[n%uint64(len(s.events))] = acc
-		e := tab[s.key(acc)]
+		e := tab[bits.ReverseBytes16(s.key(acc))]
 		n += uint64(e >> scanEvent)
 		acc += uint64(e & (1<<scanEvent - 1))
 	}
@@ -138,11 +137,11 @@ func (s *laneScan) window(tab *scanTable, win *window, start, size uint64) (end 
 		for uint16(acc) != uint16(guess) && uint64(uint16(acc)) < stop && uint64(uint16(guess)) < stop {
 			if uint16(acc) < uint16(guess) {
 				s.events[n%uint64(len(s.events))] = acc
-				e := tab[s.key(acc)]
+				e := tab[bits.ReverseBytes16(s.key(acc))]
 				n += uint64(e >> scanEvent)
 				acc += uint64(e & (1<<scanEvent - 1))
 			} else {
-				e := tab[s.key(guess)]
+				e := tab[bits.ReverseBytes16(s.key(guess))]
 				skip += uint64(e >> scanEvent)
 				guess += uint64(e & (1<<scanEvent - 1))
 			}
@@ -156,7 +155,7 @@ func (s *laneScan) window(tab *scanTable, win *window, start, size uint64) (end 
 		acc, n, first = s.done[j].acc, s.done[j].n, skip
 	}
 	for uint64(uint16(acc)) < size { // the stream's end, as far as entries are wholly before it
-		e := tab[s.key(acc)]
+		e := tab[bits.ReverseBytes16(s.key(acc))]
 		if uint64(uint16(acc))+uint64(e&31) > size {
 			break
 		}

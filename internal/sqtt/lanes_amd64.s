@@ -10,6 +10,7 @@
 	MOVQ laneScan_n+8*j(BX), CX; \
 	MOVQ acc, laneScan_events(BX)(CX*8); \
 	MOVWLZX laneScan_planes(BX)(AX*1), AX; \
+	ROLW $8, AX; \
 	MOVL (DX)(AX*4), AX; \
 	BTRL $const_scanEvent, AX; \
 	ADCQ $0, CX; \

@@ -127,3 +127,46 @@ func TestScan9Twins(t *testing.T) {
 		t.Errorf("%d events in all: the windows test little", events)
 	}
 }
+
+// TestWaveRunTwins takes the events of random windows by the assembly and by its portable twin.
+func TestWaveRunTwins(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 1))
+	var s laneScan
+	var win window
+	waves, markers := 0, 0
+	for i := range 200 {
+		f, tab, b, place := gpu.GFX11, waveLanes11(), &waveBits11, places11()
+		if i%2 == 0 {
+			f, tab, b, place = gpu.GFX12, waveLanes12(), &waveBits12, places12()
+		}
+		clear(win[:])
+		n := copy(win[:windowBytes], randomStream(rng, f, 200+rng.IntN(3000)))
+		_, pieces := s.window(tab, &win, 0, uint64(2*n))
+		room := make([]Wave, 2*windowBytes)
+		if i%10 == 9 {
+			room = room[:rng.IntN(20)]
+		}
+		asm := waveRun{scan: &s, live: new([numSlots]liveWave), bits: b, place: place, waves: room, first: 1000, runs: 7}
+		plain := asm
+		plain.live, plain.waves = new([numSlots]liveWave), make([]Wave, len(room))
+		for _, p := range pieces {
+			for events := p.events; len(events) > 0; {
+				got, want := asm.rdna(events, Cycles(p.base)), plain.rdnaGeneric(events, Cycles(p.base))
+				if got != want {
+					t.Fatalf("%v window %d: %d events taken, want %d", f, i, got, want)
+				}
+				events = events[min(got+1, len(events)):]
+			}
+		}
+		if asm.n != plain.n || asm.open != plain.open || asm.origin != plain.origin || *asm.live != *plain.live {
+			t.Fatalf("%v window %d: %d waves, %d open, origin %d, want %d, %d, %d", f, i, asm.n, asm.open, asm.origin, plain.n, plain.open, plain.origin)
+		}
+		if !slices.Equal(asm.waves[:asm.n], plain.waves[:plain.n]) || !slices.Equal(asm.markers, plain.markers) {
+			t.Fatalf("%v window %d: waves or markers differ", f, i)
+		}
+		waves, markers = waves+asm.n, markers+len(asm.markers)
+	}
+	if waves < 2000 || markers < 100 {
+		t.Errorf("%d waves and %d markers in all: the windows test little", waves, markers)
+	}
+}

@@ -83,7 +83,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 	end, pieces := s.lanes.window(tab, win, start, uint64(2*size))
 	var p Packet
 	waves, n := d.roomFor(pieces)
-	r := waveRun{scan: s.lanes, live: d.live, bits: d.bits, place: place, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs}
+	r := waveRun{scan: s.lanes, live: d.live, bits: d.bits, place: place, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs, markers: d.res.Markers}
 	for _, piece := range pieces {
 		for events := piece.events; ; events = events[1:] {
 			events = events[r.rdna(events, Cycles(piece.base)):]
@@ -91,15 +91,9 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 				break
 			}
 			e := events[0]
-			nibble, w := s.lanes.event(e)
+			nibble := s.lanes.event(e)
 			now := r.origin + Cycles(piece.base+e>>scanTime)
-			if w&127 == 1 { // TIMESTAMP
-				if rt, lost, value := timestamp(family, w); rt && !lost {
-					d.res.Markers = append(d.res.Markers, Marker{now, value})
-					continue
-				}
-			}
-			d.now, d.pos, d.res.Waves, d.open = now, at*8+int(nibble)*4, r.waves[:r.n], d.open+r.open
+			d.now, d.pos, d.res.Waves, d.res.Markers, d.open = now, at*8+int(nibble)*4, r.waves[:r.n], r.markers, d.open+r.open
 			r.open = 0
 			_ = d.next(&p, buf, d.pos, true) // scanning made sure that it is whole
 			p.Off += d.base * 8
@@ -113,13 +107,13 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 				d.slow = 1000 // if there are more of these, scanning windows in vain would be slower
 				return true
 			}
-			r.waves, r.n = d.res.Waves[:len(waves)], len(d.res.Waves)
+			r.waves, r.n, r.markers = d.res.Waves[:len(waves)], len(d.res.Waves), d.res.Markers
 			if p.Kind == KindTimestamp {
 				r.origin += d.now - now
 			}
 		}
 	}
-	d.res.Waves = r.waves[:r.n]
+	d.res.Waves, d.res.Markers = r.waves[:r.n], r.markers
 	d.open += r.open
 	d.now = r.origin + Cycles(end>>scanTime)
 	d.pos = at*8 + int(uint16(end))*4

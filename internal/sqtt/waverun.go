@@ -20,14 +20,26 @@ type waveRun struct {
 	first  int64  // the window's first bit
 	runs   uint32
 	traced uint32 // GFX9: 1 and the CU whose waves are for the walk; 0: none
+
+	markers []Marker
 }
 
-// rdna takes the events up to the first one that is something else, and says how many.
-func (r *waveRun) rdna(events []uint64, base Cycles) int {
+// marker takes an event that is a realtime marker.
+func (r *waveRun) marker(e uint64, base Cycles) bool {
+	w := r.scan.load64(r.scan.event(e))
+	if uint32(w)&(127|1<<8|r.bits.realtime) != 1|r.bits.realtime {
+		return false
+	}
+	r.markers = append(r.markers, Marker{r.origin + base + Cycles(e>>scanTime), int64(w >> 12 & r.bits.delta)})
+	return true
+}
+
+// rdnaGeneric takes the events up to the first one that is something else, and says how many.
+func (r *waveRun) rdnaGeneric(events []uint64, base Cycles) int {
 	b := r.bits
 	n := r.n
 	base += r.origin
-	_ = b.low
+	gfx12 := b == &waveBits12
 	i := 0
 loop:
 	for ; i < len(events); i++ {
@@ -37,7 +49,11 @@ loop:
 		x := uint32(w >> uint(nops))
 		switch x & 31 {
 		case 0b01100: // WAVE_START
-			l := &r.live[(x>>7&b.low[0]|x>>8&b.high[0])%numSlots]
+			k := x >> 7 & 0x7ff // b.startKey in fewer steps
+			if gfx12 {
+				k = x>>7&0x7f | x>>8&0xf80
+			}
+			l := &r.live[k]
 			if l.run == r.runs {
 				break loop
 			}
@@ -47,7 +63,10 @@ loop:
 			r.open++
 			continue
 		case 0b10101: // WAVE_END
-			k := (x>>8&b.low[1] | x>>9&b.high[1]) % numSlots
+			k := x >> 8 & 0xfff // b.endKey
+			if !gfx12 {
+				k = x>>8&0x3f | x>>9&0x7c0
+			}
 			l := &r.live[k]
 			if l.run != r.runs || n >= len(r.waves) {
 				break loop
@@ -56,7 +75,10 @@ loop:
 			wave := &r.waves[n]
 			n++
 			wave.Start, wave.Stop = l.start, base+Cycles(e>>scanTime)+Cycles(x>>5&7)
-			at, queue := r.place[k]|lanesOf[l.raw>>25]<<24, l.raw>>(b.pipe&31)
+			at, queue := r.place[k]|lanesOf[l.raw>>25]<<24, l.raw>>20
+			if !gfx12 {
+				queue >>= 1
+			}
 			wave.CU, wave.SIMD, wave.Slot, wave.Lanes = uint8(at), uint8(at>>8), uint8(at>>16), uint8(at>>24)
 			wave.ME, wave.Pipe = uint8(queue>>2&1), uint8(queue&3)
 			continue
@@ -64,10 +86,14 @@ loop:
 		if x&(127|miscSave|miscStallBegin|miscStallEnd) == 0b1010001 { // a MISC that only passes time, which scanning counted
 			continue
 		}
-		if x&(127|1<<8|b.realtime) != 1 { // not a TIMESTAMP's delta
+		if x&(127|1<<8) != 1 { // not a TIMESTAMP, or one behind lost packets
 			break
 		}
 		value := Cycles(r.scan.load64(uint16(e)+uint16(nops>>2)) >> 12 & b.delta)
+		if x&b.realtime != 0 {
+			r.markers = append(r.markers, Marker{base + Cycles(e>>scanTime), int64(value)})
+			continue
+		}
 		base += value
 		r.origin += value
 	}

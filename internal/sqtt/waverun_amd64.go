@@ -1,0 +1,29 @@
+package sqtt
+
+// rdna is rdnaGeneric.
+func (r *waveRun) rdna(events []uint64, base Cycles) int {
+	done := 0
+	for done < len(events) {
+		before := r.n
+		rest := events[done:]
+		var n int
+		if r.bits == &waveBits12 {
+			n = waveRun12(r, &rest[0], len(rest), base)
+		} else {
+			n = waveRun11(r, &rest[0], len(rest), base)
+		}
+		r.open -= r.n - before
+		done += n
+		if n == len(rest) || !r.marker(rest[n], base) {
+			break
+		}
+		done++
+	}
+	return done
+}
+
+//go:noescape
+func waveRun11(r *waveRun, events *uint64, n int, base Cycles) int
+
+//go:noescape
+func waveRun12(r *waveRun, events *uint64, n int, base Cycles) int

@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package sqtt
+
+func (r *waveRun) rdna(events []uint64, base Cycles) int { return r.rdnaGeneric(events, base) }
