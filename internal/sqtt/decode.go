@@ -288,16 +288,6 @@ func (d *WaveDecoder) dropStart(l *liveWave) {
 	d.open--
 }
 
-// unpaired counts a start whose slot's wave still runs, or an end without one, which is to be left out.
-func (d *WaveDecoder) unpaired(l *liveWave, end bool, off int64, now Cycles) (skip bool) {
-	if end {
-		d.res.Losses.add(LossEnd, off, now, 1)
-		return true
-	}
-	d.dropStart(l)
-	return false
-}
-
 // roomFor is the result's waves with room for one more per event, and how many there are. What is beyond them is undefined.
 func (d *WaveDecoder) roomFor(pieces []piece) (waves []Wave, have int) {
 	n := 0

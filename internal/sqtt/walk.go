@@ -43,18 +43,18 @@ func (w *Walker) Reset(f gpu.Family, o WalkOptions, code Code, emit func(*WaveIn
 	if k.waves == nil || k.cache.full || !sameCode(k.cache.code, code) {
 		k.cache.begin(code)
 	}
-	waves, used, slots := k.waves, k.used, k.slots
-	if waves == nil {
-		waves, used = new([64]tracedWave), math.MaxUint64
-		for i := range waves {
-			slots[i] = &waves[i]
+	if k.waves == nil {
+		k.waves, k.used = new([64]tracedWave), math.MaxUint64
+		for i := range k.waves {
+			k.slots[i] = &k.waves[i]
 		}
 	}
-	for ; used != 0; used &= used - 1 {
-		t := &waves[bits.TrailingZeros64(used)]
+	for ; k.used != 0; k.used &= k.used - 1 {
+		t := &k.waves[bits.TrailingZeros64(k.used)]
 		*t = tracedWave{at: nodeRare, insts: t.insts[:0], pcs: t.pcs[:0], gfx9: wave9State{stalls: t.gfx9.stalls[:0], open: t.gfx9.open[:0]}}
 	}
-	*k = walk{cache: k.cache, emit: emit, cu: uint32(o.CU), dprate: 1, phase9: 3, waves: waves, slots: slots}
+	k.emit, k.lost = emit, 0
+	k.trace = trace{cu: uint32(o.CU), dprate: 1, phase9: 3}
 	w.WaveDecoder.walk = k
 }
 
@@ -69,17 +69,21 @@ type walk struct {
 	emit  func(*WaveInsts)
 	out   WaveInsts
 	lost  int64 // losses so far that may have taken records
+	trace
 
+	waves *[64]tracedWave
+	slots [64]*tracedWave // of waves, by slot; on GFX9 by SIMD and slot
+	used  uint64          // a bit for each that began a wave
+}
+
+// trace is what a stream's tokens say of the trace.
+type trace struct {
 	cu                uint32 // GFX9: target CU
 	phase9            uint32 // GFX9: see slack9
 	dsa, dwgp, dsimd  uint8  // RDNA: the traced SIMD
 	noBarrierWait     bool   // barrier waits send nothing
 	dprate, dprateRed uint8  // clocks of double-precision operations; derated
 	programs          [4][4]struct{ lo, hi uint32 }
-
-	waves *[64]tracedWave
-	slots [64]*tracedWave // of waves, by slot; on GFX9 by SIMD and slot
-	used  uint64          // a bit for each that began a wave
 }
 
 // tracedWave is one wave of a traced SIMD. What every record needs stands first, in one cache line.
@@ -120,7 +124,7 @@ const (
 const (
 	// partRecords is how many records of a wave are kept before they are given in part: few, so that all waves' stay in the
 	// second-level cache.
-	partRecords = 1 << 8
+	partRecords = 1 << 9
 	// maxRecords is how many are kept where an address or, on GFX9, types are yet to come.
 	maxRecords = 1 << 14
 )

@@ -86,10 +86,14 @@ var (
 // run takes the records of events, as long as they are plain ones; it gives how many. It is issue, immediate and ready of
 // all that is usual, with nothing that depends on what the records are but their waves' state.
 func (k *walk) run(events []uint64, base Cycles, s *laneScan, ops *walkOps) int {
-	if uint64(base) >= 1<<40 {
+	if uint64(base) >= 1<<40 || len(events) == 0 {
 		return 0 // the time may not fit where it is kept
 	}
-	add := uint64(base) << scanTime
+	return k.records(events, uint64(base)<<scanTime, s, ops)
+}
+
+// recordsGeneric is run with a time to add to the events.
+func (k *walk) recordsGeneric(events []uint64, add uint64, s *laneScan, ops *walkOps) int {
 	nodes := k.cache.nodes
 	_, _, _ = s.planes[0], ops.kind[0], k.slots[0]
 	for n, e := range events {
