@@ -104,8 +104,8 @@ func (e *env) asmObjects(data []byte, o asmOptions) ([]*codeobj.Object, error) {
 		return nil, err
 	}
 	target := o.Target
-	if target == "" { // the first that can be disassembled
-		if i := slices.IndexFunc(embedded, func(em codeobj.Embedded) bool { _, ok := isa.ArchOf(em.Target.Processor); return ok }); i > 0 {
+	if target == "" && o.Kernel == "" { // the first that can be disassembled
+		if i := slices.IndexFunc(embedded, func(em codeobj.Embedded) bool { _, ok := isa.ArchOf(em.Target.Processor); return ok }); i >= 0 {
 			target = embedded[i].Target.String()
 		}
 	}
@@ -114,10 +114,14 @@ func (e *env) asmObjects(data []byte, o asmOptions) ([]*codeobj.Object, error) {
 		return nil, err
 	}
 	objects := []*codeobj.Object{first}
+	chosen := first.Target
+	if i := slices.IndexFunc(embedded, func(em codeobj.Embedded) bool { return bytes.Equal(em.Data, first.Data) }); i >= 0 {
+		chosen = embedded[i].Target // the bundle may say more than the object
+	}
 	var others []string
 	for _, em := range embedded {
 		switch {
-		case em.Target != first.Target:
+		case em.Target != chosen:
 			others = append(others, em.Target.String())
 		case o.Kernel == "" && !bytes.Equal(em.Data, first.Data):
 			obj, err := codeobj.Open(em.Data)
@@ -129,7 +133,7 @@ func (e *env) asmObjects(data []byte, o asmOptions) ([]*codeobj.Object, error) {
 	}
 	if len(others) > 0 && o.Target == "" {
 		slices.Sort(others)
-		e.notef("this is %s; the file has code for %s too: --target chooses", first.Target, strings.Join(slices.Compact(others), ", "))
+		e.notef("this is %s; the file has code for %s too: --target chooses", chosen, strings.Join(slices.Compact(others), ", "))
 	}
 	return objects, nil
 }

@@ -78,6 +78,9 @@ func bundle(t *testing.T, files ...string) string {
 			t.Fatal(err)
 		}
 		id := "hipv4-amdgcn-amd-amdhsa--" + filepath.Base(filepath.Dir(f))
+		if strings.HasSuffix(id, "gfx942") {
+			id += ":sramecc+:xnack-" // as hipcc names it, whatever the object says
+		}
 		for _, v := range []int{start + len(body), len(data), len(id)} {
 			head = binary.LittleEndian.AppendUint64(head, uint64(v))
 		}
@@ -95,8 +98,12 @@ func bundle(t *testing.T, files ...string) string {
 func TestAsmFat(t *testing.T) {
 	const dir = "../../testdata/kernels/"
 	file := bundle(t, dir+"gfx1100/vadd.co", dir+"gfx942/vadd.co", dir+"gfx1100/transpose.co")
+	turned := bundle(t, dir+"gfx942/vadd.co", dir+"gfx1100/vadd.co")
+	if _, _, messages := rigprof("asm", turned); messages != "rigprof: this is gfx942:sramecc+:xnack-; the file has code for gfx1100 too: --target chooses\n" {
+		t.Error(messages)
+	}
 	for _, c := range []struct{ target, kernel, want, told string }{
-		{"", "", "vadd 1, transpose_naive 2, transpose_lds 2", "this is gfx1100; the file has code for gfx942"},
+		{"", "", "vadd 1, transpose_naive 2, transpose_lds 2", "this is gfx1100; the file has code for gfx942:sramecc+:xnack- too"},
 		{"gfx1100", "", "vadd 1, transpose_naive 2, transpose_lds 2", ""},
 		{"gfx1100", "transpose_lds", "transpose_lds 0", ""},
 		{"gfx942", "", "vadd 0", ""},
