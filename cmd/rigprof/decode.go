@@ -30,7 +30,8 @@ func newDecodeCmd(e *env) *cobra.Command {
 		Long: `Decode thread trace files: the bytes that shader engines wrote, one file an engine.
 
 RDNA streams say by themselves which format they have; for gfx9 name the --target. With --code the instructions that traced waves
-executed are shown too, in table, csv (one row an instruction) and json ("inst_waves": rows of time, stall, cycles, category, address).`,
+executed are shown too, in table, csv (one row an instruction) and json ("inst_waves": rows of time, stall, cycles, category, address; of
+waves that run more than 16384 instructions in parts, whose "first" numbers their first instruction).`,
 		Example: `  rigprof decode --target gfx1100 se0.sqtt se1.sqtt
   rigprof decode --code gemm.hsaco@0x7f0000000000 --format csv -o instructions.csv se0.sqtt
   rigprof decode --target gfx942 --format packets -o tokens.txt se0.sqtt`,

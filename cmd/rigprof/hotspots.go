@@ -272,9 +272,11 @@ func newWavesCmd(e *env) *cobra.Command {
 	var o hotOptions
 	var width int
 	cmd := &cobra.Command{
-		Use:     "waves CAPTURE|TRACE...",
-		Short:   "List the traced waves and draw their slots over time",
-		Long:    "List the waves whose instructions were traced, with the share of their cycles by state, and draw each slot over time.\n" + hotHelp,
+		Use:   "waves CAPTURE|TRACE...",
+		Short: "List the traced waves and draw their slots over time",
+		Long: "List the waves whose instructions were traced, with the share of their cycles by state, and draw each slot over time, with the markers\n" +
+			"that its waves sent (s_ttracedata) below. csv has a row a wave and a row a marker, told apart by the column kind; json has the occupancy of every\n" +
+			"engine, unit and SIMD besides.\n" + hotHelp,
 		Example: "  rigprof waves vadd.rigprof\n  rigprof waves --width 0 --format csv vadd.rigprof",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
