@@ -100,7 +100,7 @@ var known = []struct {
 	{regexp.MustCompile(`^v_cvt_pk_f32_[bf][fp]8`), "LLVM 19 prints the literal with 32 bits, 22 with 16"},
 	{regexp.MustCompile(`^v_fmac_f(16|32)_e64`), "LLVM 19 prints op_sel, 22 does not; of a constant in a DPP form 22 prints the code"},
 	{regexp.MustCompile(`^v_interp_p10_f16_f32`), "LLVM 19 lets scalar sources through that do not exist there"},
-	{regexp.MustCompile(`^v_fma_mixlo_f16_e64_dpp|^v_frexp_mant_f16_dpp`), "LLVM 19 loses bit 15 of the DPP dword in some 16-bit instructions"},
+	{regexp.MustCompile(`^v_fma_mixlo_f16_e64_dpp|^v_frexp_mant_f16_dpp`), "LLVM loses bit 15 of the DPP dword in some 16-bit instructions, and with it a lane's number"},
 	{regexp.MustCompile(`, vcc\|`), "LLVM prints the implicit VCC inside the bars of the last source"},
 	{regexp.MustCompile(`^v_wmma_`), "LLVM 19 prints the literal C with 32 bits, 22 with 16; 1/(2*pi) has two spellings"},
 }
@@ -120,22 +120,22 @@ func TestVectors(t *testing.T) {
 				}
 			}
 			vs = append(vs, readVectors(t, "enc_"+target)...)
-			checkText(t, arch, waveOf(arch), vs, newer)
+			checkText(t, target, waveOf(arch), vs, newer)
 		})
 	}
 	for _, target := range []string{"gfx1100", "gfx1201"} {
 		t.Run(target+"_wave64", func(t *testing.T) {
-			arch, _ := ArchOf(target)
-			checkText(t, arch, 64, readVectors(t, "enc_"+target+"_wave64"), nil)
+			checkText(t, target, 64, readVectors(t, "enc_"+target+"_wave64"), nil)
 		})
 	}
 }
 
 // checkText decodes and prints the vectors. Size and mnemonic must be right, and the text but for known differences
-// in at most one of 200.
-func checkText(t *testing.T, arch Arch, wave int, vs []vector, newer map[string]vector) {
+// in at most one of 200. Where LLVM 22 is installed its word counts, not the known ones.
+func checkText(t *testing.T, target string, wave int, vs []vector, newer map[string]vector) {
 	t.Helper()
-	wrong := 0
+	arch, _ := ArchOf(target)
+	var differ []vector // with this package's text
 	for _, v := range vs {
 		n, isNew := newer[string(v.code)]
 		if isNew {
@@ -157,23 +157,42 @@ func checkText(t *testing.T, arch Arch, wave int, vs []vector, newer map[string]
 			t.Errorf("%x: got %q of %d bytes, want %q of %d", v.code, got, in.Size, v.text, v.size)
 		case got == v.text:
 		case !isNew && older(got) == older(v.text): // LLVM 19's text; 22's is in the other half of the vectors
+		case !slices.ContainsFunc(known, func(k struct {
+			text   *regexp.Regexp
+			reason string
+		},
+		) bool {
+			return k.text.MatchString(v.text)
+		}):
+			t.Errorf("%x: got %q, want %q", v.code, got, v.text)
 		default:
-			wrong++
-			if !slices.ContainsFunc(known, func(k struct {
-				text   *regexp.Regexp
-				reason string
-			},
-			) bool {
-				return k.text.MatchString(v.text)
-			}) {
-				t.Errorf("%x: got %q, want %q", v.code, got, v.text)
-			}
+			differ = append(differ, vector{code: v.code, text: got})
 		}
 	}
-	t.Logf("%d vectors, %.2f %% with the right text", len(vs), 100*float64(len(vs)-wrong)/float64(len(vs)))
-	if wrong*200 > len(vs) {
-		t.Errorf("%d of %d with other text", wrong, len(vs))
+	if mc := llvmMC(t, 22); mc != "" {
+		differ = misread(t, mc, target, wave, differ)
 	}
+	t.Logf("%d vectors, %.2f %% with the right text", len(vs), 100*float64(len(vs)-len(differ))/float64(len(vs)))
+	if len(differ)*200 > len(vs) {
+		t.Errorf("%d of %d with other text", len(differ), len(vs))
+	}
+}
+
+// misread asks LLVM 22 about the vectors and gives those that it prints otherwise: what it gets wrong itself.
+func misread(t *testing.T, mc, target string, wave int, vs []vector) (still []vector) {
+	t.Helper()
+	codes := make([][]byte, len(vs))
+	for i := range vs {
+		codes[i] = vs[i].code
+	}
+	for i, a := range askLLVM(t, mc, target, wave, codes) {
+		if a.text == vs[i].text {
+			continue
+		}
+		still = append(still, vs[i])
+		t.Logf("%x: got %q, LLVM 22 prints %q", vs[i].code, vs[i].text, a.text)
+	}
+	return still
 }
 
 // TestNoncanonical decodes vectors with bits set that LLVM ignores: size and mnemonic are right all the same.
