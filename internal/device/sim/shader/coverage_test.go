@@ -69,7 +69,9 @@ var valueTests = []struct{ ops, test string }{
 	{`v_(movrel\w+|swap_b16|swap_b32|swaprel_b32|nop|pipeflush|clrexcp|permlane32_swap_b32)`, "TestMoves"},
 	{`v_interp_\w+`, "TestInterpolation"},
 	{`v_s_\w+`, "TestScalarValues"},
-	{`v_(mfma|smfmac|swmmac|wmma)_\w+`, "TestMatrixEncodings"},
+	{`v_mfma_scale_\w+`, "TestScaledMFMA"},
+	{`v_(mfma_[fi]\d|smfmac_)\w+`, "TestMatrixValues"},
+	{`v_swmmac_\w+`, "TestSparseWMMA"},
 }
 
 // noValue lists operations that give nothing to compare, with the reason.
