@@ -17,6 +17,7 @@ const (
 	scanLanes  = 8
 	laneEvents = 2 * windowBytes // of one lane: one a nibble at most, and a lane may have to take the whole window
 	planeOdd   = 1 << 15
+	laneTail   = 48 // nibbles at a window's end that lanes leave: more than a step may take
 )
 
 // laneScan is what one decoder scans RDNA windows with.
@@ -78,19 +79,23 @@ func (s *laneScan) event(e uint64) (nibble uint16) {
 	return uint16(e) + uint16(bits.TrailingZeros32(uint32(s.load64(uint16(e)))|1<<12)>>2)
 }
 
-// runGeneric steps all lanes until one is at its limit.
+// runGeneric steps all lanes, by two entries each time, until one is at its limit.
 func (s *laneScan) runGeneric(tab *scanTable) {
 	_, _ = tab[0], s.planes[0]
 	for {
 		for j := range s.acc {
-			acc := s.acc[j]
+			acc, n := s.acc[j], s.n[j]
 			if uint16(acc) >= uint16(s.limit[j]) {
 				return
 			}
-			n := s.n[j]
 			i := int(bits.RotateLeft16(uint16(acc), 15))
 			s.events[n%uint64(len(s.events))] = acc
 			e := tab[binary.BigEndian.Uint16(s.planes[i:i+2])]
+			n += uint64(e >> scanEvent)
+			acc += uint64(e & (1<<scanEvent - 1))
+			i = int(bits.RotateLeft16(uint16(acc), 15))
+			s.events[n%uint64(len(s.events))] = acc
+			e = tab[binary.BigEndian.Uint16(s.planes[i:i+2])]
 			s.n[j] = n + uint64(e>>scanEvent)
 			s.acc[j] = acc + uint64(e&(1<<scanEvent-1))
 		}
@@ -113,7 +118,7 @@ func (s *laneScan) one(tab *scanTable, acc, n, limit uint64) (uint64, uint64) {
 func (s *laneScan) window(tab *scanTable, win *window, start, size uint64) (end uint64, pieces []piece) {
 	const least = 128 // nibbles that are worth a lane
 	s.fill(win, size/2)
-	limit := max(start, size-min(size, windowTail))
+	limit := max(start, size-min(size, laneTail))
 	lanes := 1
 	if part := (limit - start) / scanLanes; part >= least {
 		lanes = scanLanes

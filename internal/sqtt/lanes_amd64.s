@@ -1,21 +1,26 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// A step of lane j, whose scan word is in acc; see laneScan.runGeneric. The event bit is the carry that counts the event.
-#define STEP(acc, j) \
-	CMPW acc, laneScan_limit+8*j(BX); \
-	JCC  done; \
+// An entry of the lane whose scan word is in acc; see laneScan.runGeneric. The event bit is the carry that counts the event.
+#define ENTRY(acc) \
 	MOVWLZX acc, AX; \
 	ROLW $15, AX; \
-	MOVQ laneScan_n+8*j(BX), CX; \
 	MOVQ acc, laneScan_events(BX)(CX*8); \
 	MOVWLZX laneScan_planes(BX)(AX*1), AX; \
 	ROLW $8, AX; \
 	MOVL (DX)(AX*4), AX; \
 	BTRL $const_scanEvent, AX; \
 	ADCQ $0, CX; \
-	MOVQ CX, laneScan_n+8*j(BX); \
 	ADDQ AX, acc
+
+// A step of lane j.
+#define STEP(acc, j) \
+	CMPW acc, laneScan_limit+8*j(BX); \
+	JCC  done; \
+	MOVQ laneScan_n+8*j(BX), CX; \
+	ENTRY(acc); \
+	ENTRY(acc); \
+	MOVQ CX, laneScan_n+8*j(BX)
 
 // func laneRun(s *laneScan, tab *scanTable)
 TEXT ·laneRun(SB), NOSPLIT, $0-16
