@@ -80,7 +80,7 @@ func (s *simd) sends(w *wave, o *sop, t int64) {
 	s.m.events.add(e)
 }
 
-// tellLaunched tells that no workgroup waits any more. CDNA captures show no such thing.
+// tellLaunched tells that no workgroup waits any more; real command processors may tell it when the last wave has ended. CDNA captures show no such thing.
 func (m *Machine) tellLaunched() {
 	m.handedOut = true
 	if m.gfx9 || len(m.observers) == 0 {

@@ -226,6 +226,7 @@ func (m *Machine) Dispatch(ctx context.Context, d Dispatch, obs ...Observer) (Re
 	for _, die := range m.dies {
 		die.writeBack(m.p.storeMem)
 	}
+	m.events.endBy(m.res.End)
 	m.events.flush(never, obs)
 	if err != nil {
 		m.abandon()

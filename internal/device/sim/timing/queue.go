@@ -76,6 +76,15 @@ type eventQueue struct {
 
 func (q *eventQueue) add(e Event) { q.wait = append(q.wait, e) }
 
+// endBy moves the end of the dispatch, as the command processor tells it, to no later than t: what follows may not come before it.
+func (q *eventQueue) endBy(t int64) {
+	for i := range q.wait {
+		if e := &q.wait[i]; e.Kind == AllLaunched {
+			e.Time = min(e.Time, t)
+		}
+	}
+}
+
 // flush hands over the events before end.
 func (q *eventQueue) flush(end int64, obs []Observer) {
 	if len(q.wait) == 0 {

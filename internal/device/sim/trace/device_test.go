@@ -36,11 +36,11 @@ type traced struct {
 // run traces the launch called name on a simulated GPU of this model.
 func run(t *testing.T, g *gpu.GPU, name string, grid uint32, opts ...sqtt.Option) *traced {
 	t.Helper()
-	return runAfter(t, g, name, grid, nil, opts...)
+	return runAfter(t, g, name, grid, 1, nil, opts...)
 }
 
-// runAfter is run with other packets between the start program and the launch.
-func runAfter(t *testing.T, g *gpu.GPU, name string, grid uint32, before pm4.Stream, opts ...sqtt.Option) *traced {
+// runAfter is run with other packets between the start program and the launch, which comes several times.
+func runAfter(t *testing.T, g *gpu.GPU, name string, grid uint32, times int, before pm4.Stream, opts ...sqtt.Option) *traced {
 	t.Helper()
 	out := &traced{}
 	var waves atomic.Int64
@@ -63,7 +63,11 @@ func runAfter(t *testing.T, g *gpu.GPU, name string, grid uint32, before pm4.Str
 	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	p, err := d.Submit(ctx, device.Words(append(start, before...)), launchOf(t, d, name, grid), device.Words(stop))
+	parts := []device.Part{device.Words(append(start, before...))}
+	for range max(times, 1) {
+		parts = append(parts, launchOf(t, d, name, grid))
+	}
+	p, err := d.Submit(ctx, append(parts, device.Words(stop))...)
 	must(t, err)
 	must(t, d.Wait(ctx, p))
 	for e := range g.Engines() {
@@ -278,7 +282,7 @@ func TestPredication(t *testing.T) {
 			mode, _ := regs.Lookup("SQ_THREAD_TRACE_MODE")
 			const off = 2
 			before := pm4.Stream(nil).PredExec(1<<off, 0).SetUconfig(mode, 0)
-			r := runAfter(t, g, "vadd", 1<<15, before.EndPredExec(0))
+			r := runAfter(t, g, "vadd", 1<<15, 1, before.EndPredExec(0))
 			all := 0
 			for e, s := range r.streams {
 				n := len(sqtt.DecodeWavesWith(g.Family, sqtt.HeaderNo, s).Waves)
@@ -291,5 +295,23 @@ func TestPredication(t *testing.T) {
 				t.Errorf("%d waves on %d dies, want %d of %d", all, g.Dies-1, want, r.waves)
 			}
 		})
+	}
+}
+
+// Dispatches right behind each other take the same time, in their traces too.
+func TestDispatchesInARow(t *testing.T) {
+	g := lookup(t, "gfx1100") // whose dispatches tell of their ends late
+	r := runAfter(t, g, "empty", 0, 4, nil)
+	var took []sqtt.Cycles
+	for _, s := range r.streams {
+		for _, w := range sqtt.DecodeWavesWith(g.Family, sqtt.HeaderNo, s).Waves {
+			took = append(took, w.Stop-w.Start)
+		}
+		if n := len(took); n > 0 && (took[n-1] < took[0]-1 || took[n-1] > took[0]+1) { // a group's second wave starts a cycle later
+			t.Errorf("a wave of one instruction takes %d cycles, the first one %d", took[n-1], took[0])
+		}
+	}
+	if len(took) != 8 {
+		t.Errorf("%d waves in four dispatches", len(took))
 	}
 }
