@@ -79,10 +79,23 @@ func (p *Profile) Occupancy() float64 {
 	return float64(p.Total.Cycles()) / float64(p.busy)
 }
 
-// Join adds up the profiles of several streams. Instructions at the same place are one.
+// Join adds up the profiles of several streams. Instructions at the same place are one; they stand in order of place.
 func Join(parts []*Profile) *Profile {
 	p := &Profile{}
 	index := map[Where]int32{}
+	for _, part := range parts {
+		for i := range part.Insts {
+			c := &part.Insts[i]
+			if _, ok := index[c.Where]; !ok {
+				index[c.Where] = 0
+				p.Insts = append(p.Insts, InstCost{Site: c.Site, rank: c.rank})
+			}
+		}
+	}
+	slices.SortFunc(p.Insts, func(a, b InstCost) int { return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.PC, b.PC)) })
+	for i := range p.Insts {
+		index[p.Insts[i].Where] = int32(i)
+	}
 	for _, part := range parts {
 		p.Total.Add(part.Total)
 		p.Idle.Add(part.Idle)
@@ -90,14 +103,7 @@ func Join(parts []*Profile) *Profile {
 		p.busy += part.busy
 		remap := make([]int32, len(part.Insts))
 		for i := range part.Insts {
-			c := &part.Insts[i]
-			n, ok := index[c.Where]
-			if !ok {
-				n = int32(len(p.Insts))
-				index[c.Where] = n
-				p.Insts = append(p.Insts, InstCost{Site: c.Site, rank: c.rank})
-			}
-			remap[i] = n
+			remap[i] = index[part.Insts[i].Where]
 		}
 		for i := range part.Insts {
 			p.Insts[remap[i]].join(&part.Insts[i], remap)

@@ -226,6 +226,40 @@ func TestCaptures(t *testing.T) {
 	}
 }
 
+// Every output is the same however a stream is cut.
+func TestPieces(t *testing.T) {
+	whole := scanPiece
+	defer func() { scanPiece = whole }()
+	for _, name := range []string{"gfx1100/gemm3k", "gfx1100/ops", "gfx1100/sync", "gfx1200/gemmbig", "gfx1200/handlong", "gfx1200/sync", "gfx950/gemm", "gfx950/gemm3k"} {
+		t.Run(name, func(t *testing.T) {
+			var want [5]string
+			for _, piece := range []int{4 << 20, 1000, 16 << 10} {
+				if scanPiece = piece; piece == 1000 && name == "gfx1200/gemmbig" {
+					continue // 2000 of them take a while
+				}
+				h := captureHot(t, name)
+				var got [5]bytes.Buffer
+				must2(t, h.Hotspots("insn", "cycles").WriteJSON(&got[0]))
+				must2(t, h.WaveList().WriteJSON(&got[1]))
+				must2(t, h.WaveList().WriteCSV(&got[2]))
+				l := h.WaveList()
+				l.Width = 50
+				for _, table := range l.Tables(10) {
+					must2(t, table.CSV(&got[3]))
+				}
+				must2(t, h.WriteHTML(&got[4]))
+				for i := range got {
+					if s := got[i].String(); piece == 4<<20 {
+						want[i] = s
+					} else if s != want[i] {
+						t.Errorf("output %d differs in pieces of %d", i, piece)
+					}
+				}
+			}
+		})
+	}
+}
+
 // Waves' lives, the number of instructions and their stalls are what AMD's decoder found.
 func TestAgainstAMD(t *testing.T) {
 	for _, name := range []string{"gfx1100/gemm3k", "gfx1200/gemm3k", "gfx1200/gemmbig"} {

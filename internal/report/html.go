@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	_ "embed"
 	"encoding/base64"
@@ -12,6 +13,7 @@ import (
 	"html"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/rigprof/rigprof/internal/analysis"
@@ -193,22 +195,28 @@ func (h *Hot) packWaves(w io.Writer) error {
 	}
 	none := uint64(len(h.Profile.Insts)) // what belongs to no instruction
 	type packed struct {
-		n       int64
-		windows []byte
+		analysis.Wave
+		order, n int64
+		windows  []byte
 	}
 	for _, p := range h.parts {
 		open := map[*analysis.Life]*packed{}
+		var done []*packed
+		of := func(l *analysis.Life) *packed {
+			k := open[l]
+			if k == nil {
+				k = &packed{}
+				open[l] = k
+			}
+			return k
+		}
 		p.again(again{
 			window: func(l *analysis.Life, where analysis.Where, x analysis.Window) {
-				k := open[l]
-				if k == nil {
-					k = &packed{}
-					open[l] = k
-				}
 				site, ok := sites[where]
 				if !ok {
 					site = none
 				}
+				k := of(l)
 				k.n++
 				k.windows = binary.AppendUvarint(k.windows, site)
 				for _, v := range [3]int64{x.Ready - x.Begin, x.Issue - x.Ready, x.End - x.Issue} {
@@ -216,17 +224,17 @@ func (h *Hot) packWaves(w io.Writer) error {
 				}
 			},
 			ended: func(l *analysis.Life) {
-				put(int64(l.Dispatch), int64(l.Engine), int64(l.CU), int64(l.SIMD), int64(l.Slot), l.Start, l.Stop-l.Start)
-				k := open[l]
+				k := of(l)
 				delete(open, l) // lives are used again
-				if k == nil {
-					put(0)
-					return
-				}
-				put(k.n)
-				_, _ = bw.Write(k.windows)
+				k.Wave, k.order = l.Wave, int64(l.N)
+				done = append(done, k)
 			},
 		})
+		slices.SortFunc(done, func(a, b *packed) int { return cmp.Compare(a.order, b.order) })
+		for _, k := range done {
+			put(int64(k.Dispatch), int64(k.Engine), int64(k.CU), int64(k.SIMD), int64(k.Slot), k.Start, k.Stop-k.Start, k.n)
+			_, _ = bw.Write(k.windows)
+		}
 	}
 	return bw.Flush()
 }
