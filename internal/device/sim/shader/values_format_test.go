@@ -14,10 +14,18 @@ type testFormat struct {
 }
 
 var testFormats = []testFormat{
-	{0x16, 4, 7, 1, 32, "f32"}, {0x32, 11, 7, 2, 32, "f32"}, {0x3c, 13, 7, 3, 32, "f32"}, {0x3f, 14, 7, 4, 32, "f32"},
-	{0x0d, 2, 7, 1, 16, "f16"}, {0x1d, 5, 7, 2, 16, "f16"}, {0x39, 12, 7, 4, 16, "f16"},
-	{0x01, 1, 0, 1, 8, "unorm"}, {0x0e, 3, 0, 2, 8, "unorm"}, {0x2a, 10, 0, 4, 8, "unorm"},
-	{0x13, 3, 5, 2, 8, "sint"}, {0x2f, 10, 5, 4, 8, "sint"},
+	{0x16, 4, 7, 1, 32, "f32"},
+	{0x32, 11, 7, 2, 32, "f32"},
+	{0x3c, 13, 7, 3, 32, "f32"},
+	{0x3f, 14, 7, 4, 32, "f32"},
+	{0x0d, 2, 7, 1, 16, "f16"},
+	{0x1d, 5, 7, 2, 16, "f16"},
+	{0x39, 12, 7, 4, 16, "f16"},
+	{0x01, 1, 0, 1, 8, "unorm"},
+	{0x0e, 3, 0, 2, 8, "unorm"},
+	{0x2a, 10, 0, 4, 8, "unorm"},
+	{0x13, 3, 5, 2, 8, "sint"},
+	{0x2f, 10, 5, 4, 8, "sint"},
 }
 
 // TestFormatValues: typed loads and stores of buffers, with the format in the instruction or in the descriptor. Stores

@@ -12,7 +12,7 @@ import (
 type matrixShape struct {
 	m, n, k, blocks int
 	kind, out       string // of A and B, of C and D
-	sparse, rdna    bool
+	sparse          bool
 }
 
 var matrixName = regexp.MustCompile(`^v_(mfma|smfmac|wmma|swmmac)_(f32|f64|i32|f16|bf16)_(\d+)x(\d+)x(\d+)_?(?:(\d+)b_)?(bf16_1k|bf16|f16|xf32|f32|f64|iu8|iu4|i8|fp8_fp8|bf8_bf8|fp8_bf8|bf8_fp8)$`)

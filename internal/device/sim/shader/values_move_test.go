@@ -103,6 +103,38 @@ func TestMoves(t *testing.T) {
 	}
 }
 
+// TestSelect16: a mask of as many lanes as the wave has chooses between halves; the other half stays.
+func TestSelect16(t *testing.T) {
+	r := rand.New(rand.NewPCG(55, 56))
+	for _, target := range []string{"gfx1100", "gfx1201"} {
+		for _, wave32 := range []bool{true, false} {
+			for sel := range 16 {
+				var v [64]vreg
+				var s [100]uint32
+				a := (&assembler{t: t, target: target}).op("v_cndmask_b16", fields{"vdst": 8, "src0": 256 + 20, "src1": 256 + 21, "src2": 16, "opsel": sel})
+				w, _, f := single(t, a, wave32, randomWave(r, &v, &s))
+				if f != nil {
+					t.Fatal(f)
+				}
+				mask := uint64(s[16]) | uint64(s[17])<<32
+				for l := range w.n {
+					x := half16(v[20][l], sel&1 != 0)
+					if mask>>l&1 != 0 {
+						x = half16(v[21][l], sel&2 != 0)
+					}
+					want := v[8][l]&^0xffff | x
+					if sel&8 != 0 {
+						want = v[8][l]&0xffff | x<<16
+					}
+					if got := w.v[8][l]; got != want {
+						t.Fatalf("%s op_sel %x, lane %d of %d: %08x, want %08x", target, sel, l, w.n, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestInterpolation: a lane's parameters are those of the first three lanes of its quad.
 func TestInterpolation(t *testing.T) {
 	for _, target := range []string{"gfx1100", "gfx1201"} {

@@ -274,7 +274,7 @@ func (st *machineState) apply(s *vectorState, v *vector, w *wave) {
 }
 
 // doubtful tells why a line that fails is left out: its value is the emulator's alone, and wrong by AMD's documents.
-// TestWhatVectorsLeaveOut computes what these operations give another way.
+// What these operations give is tested in other ways: TestDotValues, TestConversionValues, TestSelect16, TestDivision64.
 func (v *vector) doubtful() string {
 	if v.HW || v.Ref || v.Origin != "" {
 		return ""
