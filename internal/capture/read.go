@@ -148,9 +148,9 @@ func (rd *reader) record(off int64, h head) error {
 	case kindCounters:
 		return add(rd, off, h, &c.Counters)
 	case kindNote:
-		return add(rd, off, h, &c.Notes)
+		return addWhole(rd, off, h, &c.Notes)
 	case kindEvent:
-		return add(rd, off, h, &c.Events)
+		return addWhole(rd, off, h, &c.Events)
 	case kindEnd:
 		c.Whole = true
 		return nil
@@ -166,6 +166,16 @@ func add[T any](rd *reader, off int64, h head, list *[]T) error {
 	var v T
 	err := rd.json(off, h, &v)
 	*list = append(*list, v)
+	return err
+}
+
+// addWhole appends the value of a record that no other refers to, if it is whole.
+func addWhole[T any](rd *reader, off int64, h head, list *[]T) error {
+	var v T
+	err := rd.json(off, h, &v)
+	if err == nil {
+		*list = append(*list, v)
+	}
 	return err
 }
 

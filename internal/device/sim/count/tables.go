@@ -389,6 +389,10 @@ func Modelled(target, block string, number int) (ok bool, why string) {
 		return true, ""
 	}
 	switch block {
+	case "SQ":
+		if strings.HasPrefix(target, "gfx115") {
+			return false, "what the event is on GFX11.5, which renumbers some, is not known"
+		}
 	case "TCP":
 		return false, "the time model's vector caches know no stalls and no memory types"
 	case "TA", "TD":

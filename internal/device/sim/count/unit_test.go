@@ -607,6 +607,9 @@ func TestTables(t *testing.T) {
 			t.Errorf("event %d of %s on %s: %v, %q", c.event, c.block, c.target, ok, why)
 		}
 	}
+	if _, why := Modelled("gfx1151", "SQ", 35); !strings.Contains(why, "GFX11.5") {
+		t.Errorf("gfx1151: %q", why)
+	}
 }
 
 // Every model with counters has them.
