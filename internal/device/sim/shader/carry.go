@@ -142,11 +142,7 @@ func runMad64(w *wave, u *uop) {
 	if hasAVX && w.exec == w.full && !u.x.dst.clamp && u.x.src[2].plain {
 		cl, ch := w.lanes64(u, 2, &w.t[2], &w.t[3])
 		dl, dh := &w.v[u.d], &w.v[u.d+1]
-		co := uint64(avxMad64(lo(dl), lo(dh), lo(a), lo(b), lo(cl), lo(ch)))
-		if w.n == 64 {
-			co |= uint64(avxMad64(hi(dl), hi(dh), hi(a), hi(b), hi(cl), hi(ch))) << 32
-		}
-		w.setMask(u.sd, co)
+		w.setMask(u.sd, avxMad64(dl, dh, a, b, cl, ch, w.n))
 		return
 	}
 	w.fetchWide(u, 2, false)
@@ -235,16 +231,9 @@ func runShlAdd64(w *wave, u *uop) {
 		dl, dh = &w.t[3], &w.t[4]
 	}
 	if hasAVX && u.imm <= 32 && u.c.kind == fromS {
-		c := w.sget64(u.c.reg)
-		avxShlAddOne(lo(dl), lo(dh), lo(al), lo(ah), c, uint64(u.imm))
-		if w.n == 64 {
-			avxShlAddOne(hi(dl), hi(dh), hi(al), hi(ah), c, uint64(u.imm))
-		}
+		avxShlAddOne(dl, dh, al, ah, w.sget64(u.c.reg), uint64(u.imm), w.n)
 	} else if hasAVX && u.imm <= 32 {
-		avxShlAdd64(lo(dl), lo(dh), lo(al), lo(ah), lo(cl), lo(ch), uint64(u.imm))
-		if w.n == 64 {
-			avxShlAdd64(hi(dl), hi(dh), hi(al), hi(ah), hi(cl), hi(ch), uint64(u.imm))
-		}
+		avxShlAdd64(dl, dh, al, ah, cl, ch, uint64(u.imm), w.n)
 	} else {
 		n := uint(u.imm) & 63
 		for l := 0; l < w.n && l < 64; l++ {

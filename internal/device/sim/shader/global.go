@@ -25,16 +25,11 @@ func (w *wave) addressesBy(m *memOp, step int) (runs uint32, row bool) {
 	a, s := &w.addr, uint64(step)
 	low, high := &w.v[m.addr], &w.v[m.addr+1]
 	if m.v64 {
-		runs = avxAddress64((*[32]uint64)(a[:32]), lo(low), lo(high), base, s)
-		if w.n == 64 {
-			runs |= avxAddress64((*[32]uint64)(a[32:]), hi(low), hi(high), base, s) << 4
-		}
+		runs = avxAddress64(a, low, high, base, s, w.n)
 	} else {
-		runs = avxAddress32((*[32]uint64)(a[:32]), lo(low), base, s)
-		if w.n == 64 {
-			runs |= avxAddress32((*[32]uint64)(a[32:]), hi(low), base, s) << 4
-		}
+		runs = avxAddress32(a, low, base, s, w.n)
 	}
+	runs >>= 8 - w.n/8
 	row = runs == all
 	for l := 8; row && l < w.n; l += 8 {
 		row = a[l] == a[l-8]+8*s
@@ -112,8 +107,7 @@ func (w *wave) gatherDword(d *vreg, bytes, k int) bool {
 	}
 	seg := &w.mem.seg[0]
 	p, limit := unsafe.Pointer(&seg.b[4*k]), uint64(len(seg.b)-bytes+1)
-	return avxGather(lo(d), (*[32]uint64)(w.addr[:32]), p, seg.base, limit) &&
-		(w.n == 32 || avxGather(hi(d), (*[32]uint64)(w.addr[32:]), p, seg.base, limit))
+	return avxGather(d, &w.addr, p, seg.base, limit, w.n)
 }
 
 func load8(d *[8]uint32, b []byte) {

@@ -159,19 +159,19 @@ func avxAddC(d, a, b *lanes, ci uint32) uint32
 func avxSubC(d, a, b *lanes, ci uint32) uint32
 
 //go:noescape
-func avxMoved(v, rel *lanes, base uint32) bool
+func avxMoved(v, rel *vreg, base uint32, n int) bool
 
 //go:noescape
-func avxLargest(v *lanes) uint32
+func avxLargest(v *vreg, n int) uint32
 
 //go:noescape
-func avxLDS(d *vreg, v *lanes, p unsafe.Pointer, words int)
+func avxLDS(d, v *vreg, p unsafe.Pointer, words, n int)
 
 //go:noescape
-func avxLDSPut(v, d *lanes, p unsafe.Pointer)
+func avxLDSPut(v, d *vreg, p unsafe.Pointer, n int)
 
 //go:noescape
-func avxGather(d *lanes, a *[32]uint64, p unsafe.Pointer, base, limit uint64) bool
+func avxGather(d *vreg, a *[64]uint64, p unsafe.Pointer, base, limit uint64, n int) bool
 
 //go:noescape
 func avxWidenU16(d *lanes, p unsafe.Pointer)
@@ -183,19 +183,19 @@ func avxLines(a *[64]uint64, n int, bytes uint64) int
 func avxStrided(d *lanes, p unsafe.Pointer, step uint32)
 
 //go:noescape
-func avxAddress64(a *[32]uint64, low, high *lanes, base, step uint64) uint32
+func avxAddress64(a *[64]uint64, low, high *vreg, base, step uint64, n int) uint32
 
 //go:noescape
-func avxAddress32(a *[32]uint64, low *lanes, base, step uint64) uint32
+func avxAddress32(a *[64]uint64, low *vreg, base, step uint64, n int) uint32
 
 //go:noescape
-func avxMad64(dl, dh, a, b, cl, ch *lanes) uint32
+func avxMad64(dl, dh, a, b, cl, ch *vreg, n int) uint64
 
 //go:noescape
-func avxShlAdd64(dl, dh, al, ah, cl, ch *lanes, n uint64)
+func avxShlAdd64(dl, dh, al, ah, cl, ch *vreg, shift uint64, n int)
 
 //go:noescape
-func avxShlAddOne(dl, dh, al, ah *lanes, c, n uint64)
+func avxShlAddOne(dl, dh, al, ah *vreg, c, shift uint64, n int)
 
 //go:noescape
 func avxPerm(d, a, b, c *lanes) bool

@@ -21,13 +21,16 @@ GLOBL ·iota<>(SB), RODATA, $32
 	VPMULLD ·iota<>(SB), Y9, Y8 \
 	VPSLLD $3, Y9, Y9
 
-// func avxMoved(v, rel *lanes, base uint32) bool: v[l] is base + rel[l]
-TEXT ·avxMoved(SB), NOSPLIT, $0-25
+// func avxMoved(v, rel *vreg, base uint32, n int) bool: v[l] is base + rel[l]
+TEXT ·avxMoved(SB), NOSPLIT, $0-33
 	MOVQ v+0(FP), SI
 	MOVQ rel+8(FP), DX
 	MOVL base+16(FP), AX
+	MOVQ n+24(FP), CX
 	VMOVD AX, X4
 	VPBROADCASTD X4, Y4
+	VPXOR Y5, Y5, Y5
+lanes32:
 	VPADDD 0(DX), Y4, Y0
 	VPADDD 32(DX), Y4, Y1
 	VPADDD 64(DX), Y4, Y2
@@ -38,19 +41,31 @@ TEXT ·avxMoved(SB), NOSPLIT, $0-25
 	VPXOR 96(SI), Y3, Y3
 	VPOR Y0, Y1, Y1
 	VPOR Y2, Y3, Y3
-	VPOR Y1, Y3, Y3
-	VPTEST Y3, Y3
-	SETEQ ret+24(FP)
+	VPOR Y1, Y5, Y5
+	VPOR Y3, Y5, Y5
+	ADDQ $128, SI
+	ADDQ $128, DX
+	SUBQ $32, CX
+	JNZ lanes32
+	VPTEST Y5, Y5
+	SETEQ ret+32(FP)
 	VZEROUPPER
 	RET
 
-// func avxLargest(v *lanes) uint32
-TEXT ·avxLargest(SB), NOSPLIT, $0-12
+// func avxLargest(v *vreg, n int) uint32
+TEXT ·avxLargest(SB), NOSPLIT, $0-20
 	MOVQ v+0(FP), SI
-	VMOVDQU 0(SI), Y0
-	VMOVDQU 32(SI), Y1
+	MOVQ n+8(FP), CX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+lanes32:
+	VPMAXUD 0(SI), Y0, Y0
+	VPMAXUD 32(SI), Y1, Y1
 	VPMAXUD 64(SI), Y0, Y0
 	VPMAXUD 96(SI), Y1, Y1
+	ADDQ $128, SI
+	SUBQ $32, CX
+	JNZ lanes32
 	VPMAXUD Y1, Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPMAXUD X1, X0, X0
@@ -60,17 +75,18 @@ TEXT ·avxLargest(SB), NOSPLIT, $0-12
 	VPMAXUD X1, X0, X0
 	VMOVD X0, AX
 	VZEROUPPER
-	MOVL AX, ret+8(FP)
+	MOVL AX, ret+16(FP)
 	RET
 
-// func avxLDS(d *vreg, v *lanes, p unsafe.Pointer, words int): dword k of lane l is at p + v[l] + 4*k, offsets below 2^31.
+// func avxLDS(d, v *vreg, p unsafe.Pointer, words, n int): dword k of lane l is at p + v[l] + 4*k, offsets below 2^31.
 // Eight lanes at a time, which often have one address, or follow each other.
-TEXT ·avxLDS(SB), NOSPLIT, $0-32
+TEXT ·avxLDS(SB), NOSPLIT, $0-40
 	MOVQ d+0(FP), DI
 	MOVQ v+8(FP), SI
 	MOVQ p+16(FP), DX
 	VPSLLD $2, ·iota<>(SB), Y8
-	MOVQ $4, BX
+	MOVQ n+32(FP), BX
+	SHRQ $3, BX
 eight:
 	VMOVDQU (SI), Y0
 	VPBROADCASTD X0, Y1
@@ -123,13 +139,14 @@ next:
 	MOVL OFF(DI), R8 \
 	MOVL R8, (DX)(AX*1)
 
-// func avxLDSPut(v, d *lanes, p unsafe.Pointer): d[l] goes to p + v[l], lane after lane
-TEXT ·avxLDSPut(SB), NOSPLIT, $0-24
+// func avxLDSPut(v, d *vreg, p unsafe.Pointer, n int): d[l] goes to p + v[l], lane after lane
+TEXT ·avxLDSPut(SB), NOSPLIT, $0-32
 	MOVQ v+0(FP), SI
 	MOVQ d+8(FP), DI
 	MOVQ p+16(FP), DX
 	VPSLLD $2, ·iota<>(SB), Y8
-	MOVQ $4, BX
+	MOVQ n+24(FP), BX
+	SHRQ $3, BX
 eight:
 	VMOVDQU (SI), Y0
 	VPBROADCASTD X0, Y1
@@ -158,16 +175,17 @@ next:
 	VZEROUPPER
 	RET
 
-// func avxGather(d *lanes, a *[32]uint64, p unsafe.Pointer, base, limit uint64) bool: d[l] is at p + a[l] - base. It returns
+// func avxGather(d *vreg, a *[64]uint64, p unsafe.Pointer, base, limit uint64, n int) bool: d[l] is at p + a[l] - base. It returns
 // false, with some of d written, where that is not below limit, which is at most 2^63.
-TEXT ·avxGather(SB), NOSPLIT, $0-41
+TEXT ·avxGather(SB), NOSPLIT, $0-49
 	MOVQ d+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ p+16(FP), DX
 	VPBROADCASTQ base+24(FP), Y8
 	VPBROADCASTQ limit+32(FP), Y9
 	VPXOR Y10, Y10, Y10
-	MOVQ $8, CX
+	MOVQ n+40(FP), CX
+	SHRQ $2, CX
 four:
 	VMOVDQU (SI), Y0
 	VPSUBQ Y8, Y0, Y0
@@ -185,11 +203,11 @@ four:
 	ADDQ $16, DI
 	DECQ CX
 	JNZ four
-	MOVB $1, ret+40(FP)
+	MOVB $1, ret+48(FP)
 	VZEROUPPER
 	RET
 outside:
-	MOVB $0, ret+40(FP)
+	MOVB $0, ret+48(FP)
 	VZEROUPPER
 	RET
 
@@ -275,13 +293,13 @@ TEXT ·avxStrided(SB), NOSPLIT, $0-20
 	VZEROUPPER
 	RET
 
-// RUN stores the addresses of eight lanes, in Y0 and Y1 less the base, and sets bit BIT of R8 if each is a step above that
-// of the lane before. Y8 is 0 to 3 steps, Y9 four, Y10 the base.
-#define RUN(OFF, BIT) \
+// RUN stores the addresses of eight lanes, in Y0 and Y1 less the base, and shifts a bit into R8 from above, set if each is a
+// step above that of the lane before. Y8 is 0 to 3 steps, Y9 four, Y10 the base.
+#define RUN \
 	VPADDQ Y10, Y0, Y0 \
 	VPADDQ Y10, Y1, Y1 \
-	VMOVDQU Y0, (2*OFF)(DI) \
-	VMOVDQU Y1, (2*OFF+32)(DI) \
+	VMOVDQU Y0, (DI) \
+	VMOVDQU Y1, 32(DI) \
 	VPBROADCASTQ X0, Y2 \
 	VPADDQ Y8, Y2, Y2 \
 	VPADDQ Y9, Y2, Y3 \
@@ -291,24 +309,12 @@ TEXT ·avxStrided(SB), NOSPLIT, $0-20
 	XORL AX, AX \
 	VPTEST Y0, Y0 \
 	SETEQ AX \
-	SHLL $BIT, AX \
-	ORL AX, R8
-
-#define RUN64(OFF, BIT) \
-	VPMOVZXDQ OFF(SI), Y0 \
-	VPMOVZXDQ OFF(DX), Y2 \
-	VPMOVZXDQ (OFF+16)(SI), Y1 \
-	VPMOVZXDQ (OFF+16)(DX), Y3 \
-	VPSLLQ $32, Y2, Y2 \
-	VPSLLQ $32, Y3, Y3 \
-	VPOR Y2, Y0, Y0 \
-	VPOR Y3, Y1, Y1 \
-	RUN(OFF, BIT)
-
-#define RUN32(OFF, BIT) \
-	VPMOVZXDQ OFF(SI), Y0 \
-	VPMOVZXDQ (OFF+16)(SI), Y1 \
-	RUN(OFF, BIT)
+	SHLL $8, AX \
+	SHRL $1, R8 \
+	SHRL $1, AX \
+	ORL AX, R8 \
+	ADDQ $64, DI \
+	ADDQ $32, SI
 
 // RUNS sets up Y8 to Y10 and R8: base in AX, step in CX.
 #define RUNS \
@@ -328,35 +334,49 @@ TEXT ·avxStrided(SB), NOSPLIT, $0-20
 	VPBROADCASTQ X9, Y9 \
 	XORL R8, R8
 
-// func avxAddress64(a *[32]uint64, low, high *lanes, base, step uint64) uint32: addresses, and a bit for each eight in step
-TEXT ·avxAddress64(SB), NOSPLIT, $0-44
+// func avxAddress64(a *[64]uint64, low, high *vreg, base, step uint64, n int) uint32: addresses, and a bit for each eight in
+// step, that of the last at bit 7
+TEXT ·avxAddress64(SB), NOSPLIT, $0-52
 	MOVQ a+0(FP), DI
 	MOVQ low+8(FP), SI
 	MOVQ high+16(FP), DX
 	MOVQ base+24(FP), AX
 	MOVQ step+32(FP), CX
 	RUNS
-	RUN64(0, 0)
-	RUN64(32, 1)
-	RUN64(64, 2)
-	RUN64(96, 3)
+	MOVQ n+40(FP), CX
+eight:
+	VPMOVZXDQ (SI), Y0
+	VPMOVZXDQ (DX), Y2
+	VPMOVZXDQ 16(SI), Y1
+	VPMOVZXDQ 16(DX), Y3
+	VPSLLQ $32, Y2, Y2
+	VPSLLQ $32, Y3, Y3
+	VPOR Y2, Y0, Y0
+	VPOR Y3, Y1, Y1
+	RUN
+	ADDQ $32, DX
+	SUBQ $8, CX
+	JNZ eight
 	VZEROUPPER
-	MOVL R8, ret+40(FP)
+	MOVL R8, ret+48(FP)
 	RET
 
-// func avxAddress32(a *[32]uint64, low *lanes, base, step uint64) uint32
-TEXT ·avxAddress32(SB), NOSPLIT, $0-36
+// func avxAddress32(a *[64]uint64, low *vreg, base, step uint64, n int) uint32
+TEXT ·avxAddress32(SB), NOSPLIT, $0-44
 	MOVQ a+0(FP), DI
 	MOVQ low+8(FP), SI
 	MOVQ base+16(FP), AX
 	MOVQ step+24(FP), CX
 	RUNS
-	RUN32(0, 0)
-	RUN32(32, 1)
-	RUN32(64, 2)
-	RUN32(96, 3)
+	MOVQ n+32(FP), CX
+eight:
+	VPMOVZXDQ (SI), Y0
+	VPMOVZXDQ 16(SI), Y1
+	RUN
+	SUBQ $8, CX
+	JNZ eight
 	VZEROUPPER
-	MOVL R8, ret+32(FP)
+	MOVL R8, ret+40(FP)
 	RET
 
 // JOIN makes four 64-bit lanes of the halves at LOW and HIGH.
@@ -390,14 +410,14 @@ TEXT ·avxAddress32(SB), NOSPLIT, $0-36
 #define MADS(OFF) \
 	MAD64(OFF, Y4, AX) \
 	MAD64(OFF+16, Y5, BX) \
-	SHLL $8, R11 \
+	SHLQ $8, R11 \
 	SHLL $4, BX \
-	ORL AX, R11 \
-	ORL BX, R11 \
+	ORQ AX, R11 \
+	ORQ BX, R11 \
 	SPLIT(Y4, Y5, OFF)
 
-// func avxMad64(dl, dh, a, b, cl, ch *lanes) uint32: a*b + c and the carries
-TEXT ·avxMad64(SB), NOSPLIT, $0-52
+// func avxMad64(dl, dh, a, b, cl, ch *vreg, n int) uint64: a*b + c and the carries
+TEXT ·avxMad64(SB), NOSPLIT, $0-64
 	MOVQ dl+0(FP), DI
 	MOVQ dh+8(FP), R8
 	MOVQ a+16(FP), SI
@@ -407,12 +427,19 @@ TEXT ·avxMad64(SB), NOSPLIT, $0-52
 	VPCMPEQD Y15, Y15, Y15
 	VPSLLQ $63, Y15, Y15
 	XORL R11, R11
+	CMPQ n+48(FP), $32
+	JEQ low
+	MADS(224)
+	MADS(192)
+	MADS(160)
+	MADS(128)
+low:
 	MADS(96)
 	MADS(64)
 	MADS(32)
 	MADS(0)
 	VZEROUPPER
-	MOVL R11, ret+48(FP)
+	MOVQ R11, ret+56(FP)
 	RET
 
 #define SHLADD(OFF) \
@@ -432,25 +459,35 @@ TEXT ·avxMad64(SB), NOSPLIT, $0-52
 	VMOVDQU Y0, OFF(DI) \
 	VMOVDQU Y1, OFF(R8)
 
-// func avxShlAdd64(dl, dh, al, ah, cl, ch *lanes, n uint64): (a << n) + c, n up to 32. The sum carries where its low half is
+// func avxShlAdd64(dl, dh, al, ah, cl, ch *vreg, shift uint64, n int): (a << shift) + c, shift up to 32. The sum carries where its low half is
 // less than c's.
-TEXT ·avxShlAdd64(SB), NOSPLIT, $0-56
+TEXT ·avxShlAdd64(SB), NOSPLIT, $0-64
 	MOVQ dl+0(FP), DI
 	MOVQ dh+8(FP), R8
 	MOVQ al+16(FP), SI
 	MOVQ ah+24(FP), DX
 	MOVQ cl+32(FP), R9
 	MOVQ ch+40(FP), R10
-	MOVQ n+48(FP), AX
+	MOVQ shift+48(FP), AX
+	MOVQ n+56(FP), CX
 	VMOVQ AX, X14
 	NEGQ AX
 	ADDQ $32, AX
 	VMOVQ AX, X13
 	VPCMPEQD Y15, Y15, Y15
+lanes32:
 	SHLADD(0)
 	SHLADD(32)
 	SHLADD(64)
 	SHLADD(96)
+	ADDQ $128, SI
+	ADDQ $128, DX
+	ADDQ $128, R9
+	ADDQ $128, R10
+	ADDQ $128, DI
+	ADDQ $128, R8
+	SUBQ $32, CX
+	JNZ lanes32
 	VZEROUPPER
 	RET
 
@@ -469,8 +506,8 @@ TEXT ·avxShlAdd64(SB), NOSPLIT, $0-56
 	VMOVDQU Y0, OFF(DI) \
 	VMOVDQU Y1, OFF(R8)
 
-// func avxShlAddOne(dl, dh, al, ah *lanes, c, n uint64): (a << n) + c for one c, n up to 32
-TEXT ·avxShlAddOne(SB), NOSPLIT, $0-48
+// func avxShlAddOne(dl, dh, al, ah *vreg, c, shift uint64, n int): (a << shift) + c for one c, shift up to 32
+TEXT ·avxShlAddOne(SB), NOSPLIT, $0-56
 	MOVQ dl+0(FP), DI
 	MOVQ dh+8(FP), R8
 	MOVQ al+16(FP), SI
@@ -482,15 +519,23 @@ TEXT ·avxShlAddOne(SB), NOSPLIT, $0-48
 	INCL AX // less the -1 of lanes that do not carry
 	VMOVD AX, X11
 	VPBROADCASTD X11, Y11
-	MOVQ n+40(FP), AX
+	MOVQ shift+40(FP), AX
+	MOVQ n+48(FP), CX
 	VMOVQ AX, X14
 	NEGQ AX
 	ADDQ $32, AX
 	VMOVQ AX, X13
+lanes32:
 	SHLADDONE(0)
 	SHLADDONE(32)
 	SHLADDONE(64)
 	SHLADDONE(96)
+	ADDQ $128, SI
+	ADDQ $128, DX
+	ADDQ $128, DI
+	ADDQ $128, R8
+	SUBQ $32, CX
+	JNZ lanes32
 	VZEROUPPER
 	RET
 

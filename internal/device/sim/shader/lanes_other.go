@@ -26,17 +26,19 @@ func avxAddInts(d, c, sums *vreg)                                 {}
 func avxSpread(d *[4]vreg, v *[2]vreg, index *vreg, shift uint32) {}
 func avxF64Tile(d *[256]float64, a, b *[64]float64)               {}
 
-func avxMoved(v, rel *lanes, base uint32) bool                                     { return false }
-func avxLargest(v *lanes) uint32                                                   { return 0 }
-func avxLDS(d *vreg, v *lanes, p unsafe.Pointer, words int)                        {}
-func avxLDSPut(v, d *lanes, p unsafe.Pointer)                                      {}
-func avxGather(d *lanes, a *[32]uint64, p unsafe.Pointer, base, limit uint64) bool { return false }
+func avxMoved(v, rel *vreg, base uint32, n int) bool    { return false }
+func avxLargest(v *vreg, n int) uint32                  { return 0 }
+func avxLDS(d, v *vreg, p unsafe.Pointer, words, n int) {}
+func avxLDSPut(v, d *vreg, p unsafe.Pointer, n int)     {}
+func avxGather(d *vreg, a *[64]uint64, p unsafe.Pointer, base, limit uint64, n int) bool {
+	return false
+}
 func avxWidenU16(d *lanes, p unsafe.Pointer)                                       {}
 func avxLines(a *[64]uint64, n int, bytes uint64) int                              { return 0 }
 func avxStrided(d *lanes, p unsafe.Pointer, step uint32)                           {}
-func avxAddress64(a *[32]uint64, low, high *lanes, base, step uint64) uint32       { return 0 }
-func avxAddress32(a *[32]uint64, low *lanes, base, step uint64) uint32             { return 0 }
-func avxMad64(dl, dh, a, b, cl, ch *lanes) uint32                                  { return 0 }
-func avxShlAdd64(dl, dh, al, ah, cl, ch *lanes, n uint64)                          {}
-func avxShlAddOne(dl, dh, al, ah *lanes, c, n uint64)                              {}
+func avxAddress64(a *[64]uint64, low, high *vreg, base, step uint64, n int) uint32 { return 0 }
+func avxAddress32(a *[64]uint64, low *vreg, base, step uint64, n int) uint32       { return 0 }
+func avxMad64(dl, dh, a, b, cl, ch *vreg, n int) uint64                            { return 0 }
+func avxShlAdd64(dl, dh, al, ah, cl, ch *vreg, shift uint64, n int)                {}
+func avxShlAddOne(dl, dh, al, ah *vreg, c, shift uint64, n int)                    {}
 func avxPerm(d, a, b, c *lanes) bool                                               { return false }

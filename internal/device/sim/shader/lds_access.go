@@ -23,11 +23,7 @@ func (w *wave) ldsShape(addr *vreg, last uint64) (s shape, step uint32) {
 	}
 	size := uint64(len(w.g.lds))
 	if hasAVX {
-		top := avxLargest(lo(addr))
-		if w.n == 64 {
-			top = max(top, avxLargest(hi(addr)))
-		}
-		if uint64(top)+last <= size {
+		if uint64(avxLargest(addr, w.n))+last <= size {
 			return inRange, 0
 		}
 		return scattered, 0
@@ -59,11 +55,7 @@ func (w *wave) ldsWords(dst uint16, words int, addr *vreg, off uint32, s shape, 
 			w.stepped(&w.v[dst+uint16(k)], unsafe.Add(p, 4*k), step)
 		}
 	case inRange:
-		p, d := unsafe.Pointer(&w.g.lds[off]), w.v[dst:dst+uint16(words)]
-		avxLDS(&d[0], lo(addr), p, words)
-		if w.n == 64 {
-			avxLDS((*vreg)(unsafe.Pointer(hi(&d[0]))), hi(addr), p, words)
-		}
+		avxLDS(&w.v[dst : dst+uint16(words)][0], addr, unsafe.Pointer(&w.g.lds[off]), words, w.n)
 	default:
 		for k := range words {
 			w.ldsWord(&w.v[dst+uint16(k)], addr, off+uint32(4*k))
@@ -169,11 +161,7 @@ func runDSStore32(w *wave, u *uop) {
 	v, d := &w.v[m.addr], &w.v[m.data]
 	off, lds := uint64(m.off), w.g.lds
 	if s, _ := w.ldsShape(v, off+4); s == inRange {
-		p := unsafe.Pointer(&lds[off])
-		avxLDSPut(lo(v), lo(d), p)
-		if w.n == 64 {
-			avxLDSPut(hi(v), hi(d), p)
-		}
+		avxLDSPut(v, d, unsafe.Pointer(&lds[off]), w.n)
 		return
 	}
 	for x := w.exec; x != 0; x &= x - 1 {

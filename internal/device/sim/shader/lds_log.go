@@ -143,7 +143,7 @@ func (c *ldsPatterns) add(w *wave, v *vreg, base uint32, words, group int, one b
 // moved tells whether v is rel with base added to each lane.
 func moved(v, rel *vreg, base uint32, n int) bool {
 	if hasAVX {
-		return avxMoved(lo(v), lo(rel), base) && (n == 32 || avxMoved(hi(v), hi(rel), base))
+		return avxMoved(v, rel, base, n)
 	}
 	var diff uint32
 	for l := 0; l < n && l < 64; l++ {
