@@ -171,11 +171,8 @@ func (in *Inst) zeroFields() bool {
 		return true
 	}
 	switch op.Format {
-	case LDSDIR:
-		if in.Arch == RDNA4 {
-			return in.Raw[0]>>22&1 == 0
-		}
-		return in.Raw[0]>>22&3 == 0
+	case LDSDIR: // gfx12 has a wait in the second of the two bits
+		return in.Raw[0]>>22&1 == 0 && (in.Arch == RDNA4 || in.Raw[0]>>23&1 == 0)
 	case DS:
 		if in.Arch == RDNA4 && in.Raw[0]>>17&1 != 0 || !in.gdsExists() {
 			return false
@@ -213,13 +210,10 @@ func (in *Inst) zeroFields() bool {
 		if !rdna {
 			return in.bufferBits()
 		}
-		if op.count == 0 || op.Name == "buffer_store_lds_dword" {
-			if in.Flag(FieldOffen) || in.Flag(FieldIdxen) || in.Flag(FieldGLC) || in.Flag(FieldDLC) {
-				return false
-			}
-			return in.Flag(FieldLds) == (op.count != 0 || op.Name == "buffer_store_lds_dword") && !in.Flag(FieldTfe)
+		if op.count == 0 && (in.Flag(FieldOffen) || in.Flag(FieldIdxen) || in.Flag(FieldGLC) || in.Flag(FieldDLC)) {
+			return false
 		}
-		return !(in.Flag(FieldTfe) && (op.Has(FlagAtomic) || op.Has(FlagLDS))) && !(in.Flag(FieldLds) && op.shown&modLds == 0)
+		return !in.Flag(FieldTfe) || op.count > 0 && !op.Has(FlagAtomic) && !op.Has(FlagLDS)
 	case MTBUF:
 		return !in.Flag(FieldTfe)
 	case MIMG:
@@ -239,23 +233,9 @@ func (in *Inst) zeroFields() bool {
 	case VOPD:
 		return (op.count > 2 || in.Field(FieldSrcX1) == 0) && (in.OpY.count > 2 || in.Field(FieldSrcY1) == 0)
 	case VOP3, VOP3SD:
-		if op.count == 0 && in.Field(FieldVdst) != 0 {
-			return false
-		}
+		return op.count > 0 || in.Field(FieldVdst) == 0
 	case VOP3P:
-		if rdna && in.Raw[0]>>23&1 != 0 || op.Name == "v_mfma_ld_scale_b32" && in.Field(FieldVdst) != 0 {
-			return false
-		}
-		if (strings.HasPrefix(op.Name, "v_dot4_f32_") || op.Class == Matrix && in.Arch == RDNA4 && !op.Has(FlagSWMMAC)) && (in.Field(FieldOpSel) != 0 || in.OpSelHi() != 7) {
-			return false
-		}
-		if in.HasField(FieldCbsz) {
-			if op.Has(FlagSMFMAC) || !op.Has(FlagMFMA) {
-				return in.Field(FieldBlgp) == 0 && (op.Has(FlagSMFMAC) || in.Field(FieldCbsz) == 0)
-			}
-			return true
-		}
-		return op.names(FieldSrc2) || in.Field(FieldOpSel)&4 == 0 || op.Class == Matrix && rdna
+		return !(rdna && in.Raw[0]>>23&1 != 0) && !(op.Name == "v_mfma_ld_scale_b32" && in.Field(FieldVdst) != 0)
 	}
 	return true
 }
