@@ -57,21 +57,27 @@ done:
 	MOVQ DI, laneScan_acc+56(BX)
 	RET
 
-// A step of lane j for the walk; see laneScan.walkStep. Nothing between BTRL and ADCQ changes the carry.
-#define WALKSTEP(acc, j) \
-	CMPW acc, laneScan_limit+8*j(BX); \
-	JCC  done; \
+// An entry for the walk; see laneScan.walkStep. Nothing between BTRL and ADCQ changes the carry.
+#define WALKENTRY(acc) \
 	MOVWLZX acc, AX; \
 	ROLW $15, AX; \
-	MOVQ laneScan_n+8*j(BX), CX; \
 	MOVWLZX laneScan_planes(BX)(AX*1), AX; \
+	ROLW $8, AX; \
 	MOVL walkTable_word(DX)(AX*4), R15; \
 	MOVBQSX walkTable_back(DX)(AX*1), AX; \
 	BTRL $const_scanEvent, R15; \
 	LEAQ (acc)(R15*1), acc; \
 	LEAQ (acc)(AX*1), AX; \
 	MOVQ AX, laneScan_events(BX)(CX*8); \
-	ADCQ $0, CX; \
+	ADCQ $0, CX
+
+// A step of lane j for the walk.
+#define WALKSTEP(acc, j) \
+	CMPW acc, laneScan_limit+8*j(BX); \
+	JCC  done; \
+	MOVQ laneScan_n+8*j(BX), CX; \
+	WALKENTRY(acc); \
+	WALKENTRY(acc); \
 	MOVQ CX, laneScan_n+8*j(BX)
 
 // func laneWalk(s *laneScan, tab *walkTable)

@@ -1,6 +1,7 @@
 package sqtt
 
 import (
+	"math/bits"
 	"sync"
 
 	"github.com/rigprof/rigprof/internal/gpu"
@@ -9,6 +10,8 @@ import (
 // The walk's windows of RDNA streams are scanned as those of waves are (see scanTable and laneScan), but nearly every other token is
 // an event. So an entry may have tokens before its event and NOPs behind, and the scan word that is kept of an event has the
 // place where its token begins and the time with its delta. MISCs are events.
+//
+// Its index is the next 16 bits, bytes swapped, as that of a scanTable.
 type walkTable struct {
 	word [1 << 16]uint32
 	back [1 << 16]int8 // from the entry's end to where its event's token begins, in nibbles; not above 0
@@ -39,9 +42,10 @@ func newWalkTable(f gpu.Family) *walkTable {
 		for event != 0 && pos < 16 && key>>pos&15 == 0 {
 			pos += 4
 		}
-		tab.word[key] = pos/4 | time<<scanTime | event
+		i := bits.ReverseBytes16(uint16(key))
+		tab.word[i] = pos/4 | time<<scanTime | event
 		if event != 0 {
-			tab.back[key] = int8(begin/4) - int8(pos/4)
+			tab.back[i] = int8(begin/4) - int8(pos/4)
 		}
 	}
 	return tab
@@ -52,7 +56,7 @@ var (
 	walkTable12 = sync.OnceValue(func() *walkTable { return newWalkTable(gpu.GFX12) })
 )
 
-// walkRunGeneric steps all lanes until one is at its limit.
+// walkRunGeneric steps all lanes, by two entries each time, until one is at its limit.
 func (s *laneScan) walkRunGeneric(tab *walkTable) {
 	_, _ = tab.word[0], s.planes[0]
 	for {
@@ -61,14 +65,15 @@ func (s *laneScan) walkRunGeneric(tab *walkTable) {
 			if uint16(acc) >= uint16(s.limit[j]) {
 				return
 			}
-			s.acc[j], s.n[j] = s.walkStep(tab, acc, s.n[j])
+			acc, n := s.walkStep(tab, acc, s.n[j])
+			s.acc[j], s.n[j] = s.walkStep(tab, acc, n)
 		}
 	}
 }
 
-// walkStep is a step of one lane.
+// walkStep takes one entry.
 func (s *laneScan) walkStep(tab *walkTable, acc, n uint64) (uint64, uint64) {
-	key := s.key(acc)
+	key := bits.ReverseBytes16(s.key(acc))
 	e := tab.word[key]
 	acc += uint64(e & (1<<scanEvent - 1))
 	s.events[n%uint64(len(s.events))] = acc + uint64(int64(tab.back[key]))
@@ -87,7 +92,7 @@ func (s *laneScan) walkOne(tab *walkTable, acc, n, limit uint64) (uint64, uint64
 func (s *laneScan) walkWindow(tab *walkTable, win *window, start, size uint64) (end uint64, pieces []piece) {
 	const least = 128 // nibbles that are worth a lane
 	s.fill(win, size/2)
-	limit := max(start, size-min(size, windowTail))
+	limit := max(start, size-min(size, laneTail))
 	lanes := 1
 	if part := (limit - start) / scanLanes; part >= least {
 		lanes = scanLanes
@@ -110,7 +115,7 @@ func (s *laneScan) walkWindow(tab *walkTable, win *window, start, size uint64) (
 			if uint16(acc) < uint16(guess) {
 				acc, n = s.walkStep(tab, acc, n)
 			} else {
-				e := tab.word[s.key(guess)]
+				e := tab.word[bits.ReverseBytes16(s.key(guess))]
 				skip += uint64(e >> scanEvent)
 				guess += uint64(e & (1<<scanEvent - 1))
 			}
@@ -124,7 +129,7 @@ func (s *laneScan) walkWindow(tab *walkTable, win *window, start, size uint64) (
 		acc, n, first = s.done[j].acc, s.done[j].n, skip
 	}
 	for uint64(uint16(acc)) < size { // the stream's end, as far as entries are wholly before it
-		if uint64(uint16(acc))+uint64(tab.word[s.key(acc)]&31) > size {
+		if uint64(uint16(acc))+uint64(tab.word[bits.ReverseBytes16(s.key(acc))]&31) > size {
 			break
 		}
 		acc, n = s.walkStep(tab, acc, n)
