@@ -119,7 +119,10 @@ func randomWaves(r *rand.Rand) ([]wholeWave, []Site) {
 
 // stream gives waves to a Run as a walk does: at random times what is certain by then.
 func stream(r *rand.Rand, waves []wholeWave, sites []Site, done func(l *Life, i int)) *Profile {
-	run := NewRun()
+	return streamInto(NewRun(), r, waves, sites, done)
+}
+
+func streamInto(run *Run, r *rand.Rand, waves []wholeWave, sites []Site, done func(l *Life, i int)) *Profile {
 	for _, s := range sites {
 		run.AddSite(s)
 	}
@@ -199,6 +202,45 @@ func TestStreams(t *testing.T) {
 		}
 		if byInst != p.Total || p.Total.Cycles() != life {
 			t.Fatalf("instructions %+v, total %+v, lives %d", byInst, p.Total, life)
+		}
+	}
+}
+
+// Past the bounds of memory cycles are still the waves' lives, and hidden ones a part of those that are.
+func TestBounds(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 7))
+	fewer := 0
+	for n := range 300 {
+		waves, sites := randomWaves(r)
+		want := newReference(waves, sites)
+		run := NewRun()
+		run.maxPending, run.maxHistory = 5, 3
+		p := streamInto(run, r, waves, sites, func(*Life, int) {})
+		got, all := p.Total, want.Total
+		if got.Hidden > all.Hidden {
+			t.Fatalf("run %d: %d hidden, %d are", n, got.Hidden, all.Hidden)
+		}
+		if got.Hidden < all.Hidden {
+			fewer++
+		}
+		if got.Hidden, all.Hidden = 0, 0; got != all {
+			t.Fatalf("run %d: %+v, want %+v", n, got, all)
+		}
+	}
+	if fewer == 0 {
+		t.Error("the bounds were never reached")
+	}
+	// A record whose place never comes holds nothing up for ever.
+	run := NewRun()
+	run.maxPending = 100
+	run.AddSite(Site{Class: isa.VALU})
+	a, b := run.Begin(Wave{}), run.Begin(Wave{Slot: 1})
+	for at := int64(0); at < 10000; at += 10 {
+		run.Add(b, []Inst{{at, 0, 5, 0}})
+		a.Open(1, 1)
+		run.Advance(at + 10)
+		if run.Pending() > 101 {
+			t.Fatalf("%d records wait", run.Pending())
 		}
 	}
 }

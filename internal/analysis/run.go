@@ -25,6 +25,8 @@ type Run struct {
 	free    []*Life
 	waves   int
 	pending int
+
+	maxPending, maxHistory int // of a test: less than the constants
 }
 
 // maxPending bounds the records that wait for one whose place or kind does not come, maxHistory the busy intervals kept for waves that
@@ -80,7 +82,7 @@ type interval struct {
 }
 
 // NewRun makes a run without sites and waves.
-func NewRun() *Run { return &Run{} }
+func NewRun() *Run { return &Run{maxPending: maxPending, maxHistory: maxHistory} }
 
 // AddSite adds an instruction of the code and gives the index by which records name it.
 func (r *Run) AddSite(s Site) int32 {
@@ -180,7 +182,7 @@ func (r *Run) drop(l *Life) {
 
 // Advance settles what ended by now. Records that come later were issued at now or later, but for those that Open told of.
 func (r *Run) Advance(now int64) {
-	force := r.pending > maxPending
+	force := r.pending > r.maxPending
 	for _, s := range r.simds {
 		until := now
 		for _, l := range s.lives {
@@ -415,7 +417,7 @@ func (s *simd) trim(r *Run, until int64) {
 	for rank := range s.busy {
 		h := s.busy[rank]
 		n := 0
-		for n+1 < len(h) && (h[n].to <= from || len(h)-n > maxHistory) {
+		for n+1 < len(h) && (h[n].to <= from || len(h)-n > r.maxHistory) {
 			n++
 		}
 		if n > len(h)/2 || n > 1024 {
