@@ -146,7 +146,7 @@ func TestAsmCut(t *testing.T) {
 // objdumpLine is an instruction as llvm-objdump prints it.
 var objdumpLine = regexp.MustCompile(`(?m)^\t(.*?)\s*// ([0-9A-F]{12}):`)
 
-// TestAsmObjdump compares every instruction of the bundled kernels, for seven targets, with llvm-objdump's text.
+// TestAsmObjdump compares every instruction of the bundled kernels, for seven targets and a generic one, with llvm-objdump's text.
 func TestAsmObjdump(t *testing.T) {
 	objdump, err := exec.LookPath("llvm-objdump-22")
 	if err != nil {
@@ -156,7 +156,7 @@ func TestAsmObjdump(t *testing.T) {
 	if err != nil || len(files) < 7 {
 		t.Fatal(files, err)
 	}
-	for _, file := range files {
+	for _, file := range append(files, "../../internal/codeobj/testdata/generic.co") {
 		text, err := exec.Command(objdump, "-d", file).Output()
 		if err != nil {
 			t.Fatal(err)

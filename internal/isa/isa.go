@@ -14,20 +14,21 @@ const (
 	numArch
 )
 
-// ArchOf is the instruction set of a target such as "gfx1100".
+// ArchOf is the instruction set of a target such as "gfx1100". A generic target has that of the first processor that runs it,
+// whose instructions its code keeps to.
 func ArchOf(target string) (Arch, bool) {
 	switch target {
 	case "gfx90a":
 		return CDNA2, true
-	case "gfx942":
+	case "gfx942", "gfx9-4-generic":
 		return CDNA3, true
 	case "gfx950":
 		return CDNA4, true
-	case "gfx1100", "gfx1101", "gfx1102", "gfx1103":
+	case "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx11-generic":
 		return RDNA3, true
 	case "gfx1150", "gfx1151", "gfx1152", "gfx1153":
 		return RDNA35, true
-	case "gfx1200", "gfx1201":
+	case "gfx1200", "gfx1201", "gfx12-generic":
 		return RDNA4, true
 	}
 	return NoArch, false

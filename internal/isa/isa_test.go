@@ -125,6 +125,15 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// TestGeneric knows the targets that several processors run.
+func TestGeneric(t *testing.T) {
+	for target, want := range map[string]Arch{"gfx9-4-generic": CDNA3, "gfx11-generic": RDNA3, "gfx12-generic": RDNA4, "gfx1250": NoArch, "": NoArch} {
+		if got, ok := ArchOf(target); got != want || ok != (want != NoArch) {
+			t.Errorf("%q: got %v, %t", target, got, ok)
+		}
+	}
+}
+
 func TestTruncated(t *testing.T) {
 	for _, s := range samples {
 		arch, _ := ArchOf(s.target)
