@@ -310,6 +310,7 @@ func newWavesCmd(e *env) *cobra.Command {
 
 func newExportCmd(e *env) *cobra.Command {
 	var o hotOptions
+	var source string
 	cmd := &cobra.Command{
 		Use:   "export CAPTURE|TRACE...",
 		Short: "Write instruction costs for pprof, flame graphs, speedscope, spreadsheets",
@@ -333,6 +334,7 @@ func newExportCmd(e *env) *cobra.Command {
 				return err
 			}
 			defer done()
+			h.Source = sources(source)
 			if err := e.output(o.Output, func(w io.Writer) error { return h.Export(w, o.Format) }); err != nil {
 				return err
 			}
@@ -340,6 +342,7 @@ func newExportCmd(e *env) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.Format, "format", "pprof", "output `format`: "+strings.Join(report.ExportFormats, ", "))
+	cmd.Flags().StringVar(&source, "source", ".", "html: `folder` to look for source files in; the lines that ran code came from are put into the page")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
 	o.hotFlags(cmd)
 	return cmd

@@ -26,6 +26,8 @@ type Hot struct {
 	Objects []*codeobj.Object
 	Files   bool // from trace files: no dispatch says which kernel a wave ran
 
+	Source func(file string, line int) (string, bool) // a line of source for the page, where there is one; may be nil
+
 	family gpu.Family
 	arch   isa.Arch
 	parts  []*hotPart // by dispatch and engine

@@ -40,6 +40,8 @@ type pageData struct {
 	Quality [][]string     `json:"quality"`
 	Notes   []capture.Note `json:"notes"`
 
+	Text map[string]string `json:"text"` // source lines by place, "vadd.cl:6"
+
 	Coarse  string     `json:"coarse,omitempty"` // why the timeline is one of sums
 	Names   []string   `json:"names"`            // of markers
 	Markers [][9]int64 `json:"markers"`          // dispatch, engine, cu, simd, slot, start, stop, depth, name
@@ -112,7 +114,7 @@ func (h *Hot) WriteHTML(w io.Writer) error {
 func (h *Hot) pageData() (*pageData, error) {
 	d := &pageData{
 		Unit: unitName(h.family), Cycles: h.Profile.Total.Cycles(), Kernels: h.Kernels, Sites: make([]pageSite, len(h.Profile.Insts)), Code: []pageFunc{},
-		Advice: h.Advise(), Notes: []capture.Note{},
+		Advice: h.Advise(), Notes: []capture.Note{}, Text: map[string]string{},
 	}
 	for i := range h.Profile.Insts {
 		c := &h.Profile.Insts[i]
@@ -136,7 +138,12 @@ func (h *Hot) pageData() (*pageData, error) {
 			pf := pageFunc{Name: f.Name, Object: f.object, Cycles: f.Cycles}
 			for i := range f.Lines {
 				l := &f.Lines[i]
-				pf.Lines = append(pf.Lines, [3]string{fmt.Sprintf("%#x", l.Addr), l.Text, l.place()})
+				at := l.place()
+				pf.Lines = append(pf.Lines, [3]string{fmt.Sprintf("%#x", l.Addr), l.Text, at})
+				if _, have := d.Text[at]; !have && at != "" && h.Source != nil {
+					line, _ := h.Source(l.Lines[0].File, l.Lines[0].Line)
+					d.Text[at] = Printable(strings.TrimSpace(strings.ReplaceAll(line, "\t", " ")))
+				}
 			}
 			d.Code = append(d.Code, pf)
 		}

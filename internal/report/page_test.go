@@ -50,7 +50,9 @@ addEventListener("load", () => setTimeout(() => {
 // The page renders, filters, zooms, moves, turns dark and has its data in a real browser.
 func TestPageInBrowser(t *testing.T) {
 	var b bytes.Buffer
-	must2(t, hotOfTest(t).WriteHTML(&b))
+	h := hotOfTest(t)
+	h.Source = func(file string, line int) (string, bool) { return "</script> SOURCE", file == "vadd.cl" && line == 4 }
+	must2(t, h.WriteHTML(&b))
 	got := inBrowser(t, b.String(), `
   const rows = () => document.querySelectorAll("#hottable tr").length - 1, before = rows();
   $("filter").value = "s_waitcnt"; hot(); const after = rows();
@@ -65,8 +67,9 @@ func TestPageInBrowser(t *testing.T) {
   const dark = getComputedStyle(document.body).backgroundColor !== light, drawn = colours().size > 4;
   const tabs = [...document.querySelectorAll("nav button")].filter((x) => { x.click(); return [...document.querySelectorAll("section.on")].map((s) => s.id).join() === x.dataset.tab; }).length;
   return [root.dataset.ready, before, after, classes, zoomed, tip, closer, view.to - view.from === whole, dark, drawn, tabs,
-    document.querySelectorAll("#codetable tr").length > 12, waves.length, $("coarse").hidden].join(" ");`)
-	if want := "yes 13 1 8 true true true true true true 5 true 2 true"; got != want {
+    document.querySelectorAll("#codetable tr").length > 12, waves.length, $("coarse").hidden,
+    $("codetable").textContent.includes("; vadd.cl:4  <\/script> SOURCE")].join(" ");`)
+	if want := "yes 13 1 8 true true true true true true 5 true 2 true true"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -48,7 +48,8 @@ function hot() {
     const tr = el("tr");
     for (const [k] of columns) tr.append(el("td", k === "share" ? g.share.toFixed(1) : num(g[k]), "n"));
     tr.firstChild.style.background = `linear-gradient(to left, rgba(var(--heat), .45) ${100 * g.cycles / most}%, transparent 0)`;
-    tr.append(el("td", g.name, "code"), el("td", g.source, "code"));
+    const text = data.text[$("by").value === "line" ? g.name : g.site.source];
+    tr.append(el("td", g.name, "code"), el("td", g.source + (text && ["insn", "line"].includes($("by").value) ? "  " + text : ""), "code"));
     if ($("by").value === "insn") tr.onclick = () => goto(g.site);
     out.push(tr);
   }
@@ -74,7 +75,7 @@ function code() {
     if (!s && $("ran").checked) continue;
     if (source && source !== last) {
       last = source;
-      const tr = el("tr", undefined, "src"), td = el("td", "; " + source, "code");
+      const tr = el("tr", undefined, "src"), td = el("td", "; " + source + (data.text[source] ? "  " + data.text[source] : ""), "code");
       td.colSpan = columns.length + 2;
       tr.append(td);
       out.push(tr);
