@@ -1,3 +1,5 @@
+//go:build !purego
+
 package sqtt
 
 // run is runGeneric with all scan words in registers: a lane's next step then waits for its loads alone.

@@ -5,19 +5,11 @@ import (
 	"math/bits"
 )
 
-// waveScanner9 finds waves and losses of GFX9 streams, walkScanner9 what the walk needs besides.
+// waveKinds9 are for waves and losses of GFX9 streams, walkScanner9 for what the walk needs besides.
 var (
-	waveScanner9 = scanner9(newScan9Kinds(waveEvents))
-	walkScanner9 = scanner9(walkKinds9())
+	waveKinds9   = newScan9Kinds(waveEvents)
+	walkScanner9 = walkKinds9()
 )
-
-func scanner9(kinds *scan9Kinds) *scanner {
-	return &scanner{
-		one:  func(win *window, c *chain) uint32 { return scan9One(kinds, win, c) },
-		two:  func(win *window, a, b *chain) uint32 { return scan9Two(kinds, win, a, b) },
-		four: func(win *window, a, b, c, d *chain) uint32 { return scan9Four(kinds, win, a, b, c, d) },
-	}
-}
 
 // GFX9 tokens are whole 16-bit units, most of them MISCs that only pass time. A step takes up to three of those at once
 // and one token of any kind.
@@ -63,7 +55,9 @@ func step9(token uint64, e uint32) (add uint64, event uint) {
 	return uint64(e&7) | (token & uint64(e) >> 4 & 0xff << scanTime), uint(e >> (16 + token>>13&7) & 1)
 }
 
-func scan9One(kinds *scan9Kinds, win *window, c *chain) (stall uint32) {
+// scan9One scans to the chain's limit, scan9Two and scan9FourGeneric until one of the chains reaches its own. One scan waits for its
+// own loads most of the time; four take hardly longer.
+func scan9One(kinds *scan9Kinds, win *window, c *chain) {
 	acc, limit, ev, n := c.acc, c.limit, c.ev, c.n
 	_, _ = win[0], ev[0]
 	for uint64(uint16(acc)) < limit {
@@ -73,10 +67,9 @@ func scan9One(kinds *scan9Kinds, win *window, c *chain) (stall uint32) {
 		acc, n = at+add, n+event
 	}
 	c.acc, c.n = acc, n
-	return 0
 }
 
-func scan9Two(kinds *scan9Kinds, win *window, ca, cb *chain) (stall uint32) {
+func scan9Two(kinds *scan9Kinds, win *window, ca, cb *chain) {
 	a, al, aev, an := ca.acc, ca.limit, ca.ev, ca.n
 	b, bl, bev, bn := cb.acc, cb.limit, cb.ev, cb.n
 	_, _, _ = win[0], aev[0], bev[0]
@@ -91,10 +84,9 @@ func scan9Two(kinds *scan9Kinds, win *window, ca, cb *chain) (stall uint32) {
 		b, bn = bt+add, bn+event
 	}
 	ca.acc, ca.n, cb.acc, cb.n = a, an, b, bn
-	return 0
 }
 
-func scan9FourGeneric(kinds *scan9Kinds, win *window, ca, cb, cc, cd *chain) (stall uint32) {
+func scan9FourGeneric(kinds *scan9Kinds, win *window, ca, cb, cc, cd *chain) {
 	a, al, aev, an := ca.acc, ca.limit, ca.ev, ca.n
 	b, bl, bev, bn := cb.acc, cb.limit, cb.ev, cb.n
 	c, cl, cev, cn := cc.acc, cc.limit, cc.ev, cc.n
@@ -120,7 +112,98 @@ func scan9FourGeneric(kinds *scan9Kinds, win *window, ca, cb, cc, cd *chain) (st
 	}
 	ca.acc, ca.n, cb.acc, cb.n = a, an, b, bn
 	cc.acc, cc.n, cd.acc, cd.n = c, cn, d, dn
-	return 0
+}
+
+// chain is one scan: it stands at acc and stops at or behind limit. Its events are ev[:n].
+type chain struct {
+	acc, limit uint64
+	ev         *eventList
+	n          uint
+	start      uint64
+}
+
+func (c *chain) pos() uint64 { return c.acc & (1<<16 - 1) }
+
+func (c *chain) to(kinds *scan9Kinds, win *window, limit uint64) {
+	c.limit = limit
+	scan9One(kinds, win, c)
+}
+
+const scanChains = 4
+
+// scanWindow scans the tokens of the first size units of a window, from unit start on. In a full window it leaves the last few
+// to the next one. It gives the scan word at the end and the events in one or more pieces. The window's quarters are scanned at
+// the same time, as laneScan does with RDNA windows.
+func (s *scanBuffers) scanWindow(kinds *scan9Kinds, win *window, start, size uint64) (end uint64, pieces []piece) {
+	const least = 256 // units that are worth a scan of their own
+	limit := max(start, size-min(size, windowTail))
+	c := &s.chains
+	for i := range c {
+		c[i] = chain{ev: &s.events[i], limit: limit}
+	}
+	c[0].acc = start
+	n := 1
+	if quarter := (limit - start) / scanChains &^ 63; quarter >= least {
+		n = scanChains
+		for i := 1; i < n; i++ {
+			c[i].acc = (start + uint64(i)*quarter) &^ 63
+			c[i].start = c[i].acc
+			c[i-1].limit = c[i].acc
+		}
+		scan9Four(kinds, win, &c[0], &c[1], &c[2], &c[3])
+		last := 0 // the one of those before i that is not at its limit yet
+		for i := 1; i < n; i++ {
+			scan9Two(kinds, win, &c[last], &c[i])
+			if c[last].pos() >= c[last].limit {
+				last = i
+			}
+		}
+		scan9One(kinds, win, &c[last])
+	} else {
+		scan9One(kinds, win, &c[0])
+	}
+
+	// Follow two neighbours until they stand at one place. The guess is followed anew from where it began, to count the events
+	// before that place.
+	cur, skip, base := &c[0], uint(0), uint64(0)
+	pieces = s.pieces[:0]
+	for j := 1; j < n; j++ {
+		next := &c[j]
+		stop := next.limit
+		g := &s.guess
+		g.acc = next.start
+		skipped := uint(0)
+		for cur.pos() != g.pos() && cur.pos() < stop && g.pos() < stop {
+			if cur.pos() < g.pos() {
+				cur.to(kinds, win, cur.pos()+1)
+			} else {
+				g.ev, g.n = cur.ev, cur.n // behind cur's events nothing is kept
+				g.to(kinds, win, g.pos()+1)
+				skipped += g.n - cur.n
+			}
+		}
+		if cur.pos() != g.pos() {
+			cur.to(kinds, win, stop)
+			continue
+		}
+		pieces = append(pieces, piece{events: cur.ev[skip:cur.n], base: base})
+		base += cur.acc>>scanTime - g.acc>>scanTime
+		cur, skip = next, skipped
+	}
+	cur.tail(kinds, win, size)
+	pieces = append(pieces, piece{events: cur.ev[skip:cur.n], base: base})
+	return cur.acc + base<<scanTime, pieces
+}
+
+// tail goes on to the stream's end, as long as entries are wholly before it.
+func (c *chain) tail(kinds *scan9Kinds, win *window, size uint64) {
+	for c.pos() < size {
+		before := *c
+		if c.to(kinds, win, c.pos()+1); c.pos() > size {
+			*c = before
+			return
+		}
+	}
 }
 
 // waveKey9 is the slot that a GFX9 wave token names: cu 6..9, wave 10..13, simd 14..15.
@@ -143,7 +226,7 @@ func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, f
 	if d.walk != nil {
 		return d.walk9(s, win, buf, size, final)
 	}
-	end, pieces, _ := s.scanWindow(waveScanner9, win, 0, uint64(size/2))
+	end, pieces := s.scanWindow(waveKinds9, win, 0, uint64(size/2))
 	waves, n := d.roomFor(pieces)
 	// Its origin is the time at the window's start, and what TIME_RESETs added since.
 	r := waveRun{live: d.live, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs}

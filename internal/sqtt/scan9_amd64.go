@@ -1,3 +1,5 @@
+//go:build !purego
+
 package sqtt
 
 // quad9 is four scans of a GFX9 window.
@@ -14,7 +16,7 @@ type quad9 struct {
 func scan9Run(kinds *scan9Kinds, win *window, q *quad9)
 
 // scan9Four scans all chains to their limits. Those that are there already go on for nothing meanwhile.
-func scan9Four(kinds *scan9Kinds, win *window, ca, cb, cc, cd *chain) (stall uint32) {
+func scan9Four(kinds *scan9Kinds, win *window, ca, cb, cc, cd *chain) {
 	const never = 1<<16 - 1
 	chains := [scanChains]*chain{ca, cb, cc, cd}
 	var q quad9
@@ -34,5 +36,4 @@ func scan9Four(kinds *scan9Kinds, win *window, ca, cb, cc, cd *chain) (stall uin
 			}
 		}
 	}
-	return 0
 }

@@ -1,7 +1,7 @@
-//go:build !amd64
+//go:build !amd64 || purego
 
 package sqtt
 
-func scan9Four(kinds *scan9Kinds, win *window, a, b, c, d *chain) (stall uint32) {
-	return scan9FourGeneric(kinds, win, a, b, c, d)
+func scan9Four(kinds *scan9Kinds, win *window, a, b, c, d *chain) {
+	scan9FourGeneric(kinds, win, a, b, c, d)
 }

@@ -206,7 +206,7 @@ func walkKinds9() *scan9Kinds {
 // walk9 decodes one window of a GFX9 stream whose instructions are walked; see fast9.
 func (d *WaveDecoder) walk9(s *scanBuffers, win *window, buf []byte, size int, final bool) (more bool) {
 	at := d.pos / 8
-	end, pieces, _ := s.scanWindow(walkScanner9, win, 0, uint64(size/2))
+	end, pieces := s.scanWindow(walkScanner9, win, 0, uint64(size/2))
 	k := d.walk
 	if k.cache.full {
 		k.forget()

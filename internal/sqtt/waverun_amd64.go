@@ -1,3 +1,5 @@
+//go:build !purego
+
 package sqtt
 
 // rdna is rdnaGeneric.
