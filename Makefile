@@ -50,7 +50,7 @@ race:
 
 # The interpreter with the plain loops that processors without AVX2 use; and whether another processor builds all of it.
 portable:
-	$(GO) test -tags purego -short ./internal/device/sim/shader
+	$(GO) test -tags purego -short ./internal/device/sim/shader ./internal/sqtt
 	GOARCH=arm64 $(GO) vet ./internal/device/...
 
 test:
