@@ -48,10 +48,10 @@ race:
 		echo "$(GO) test -race -short $(RACE_SIM)" && $(GO) test -race -short $(RACE_SIM); \
 	else echo "no C compiler: tests with -race are left out"; fi
 
-# The interpreter with the plain loops that processors without AVX2 use; and whether another processor builds all of it.
+# The interpreter and the trace decoder with the plain loops that other processors use; and whether another one builds all of it.
 portable:
 	$(GO) test -tags purego -short ./internal/device/sim/shader ./internal/sqtt
-	GOARCH=arm64 $(GO) vet ./internal/device/...
+	GOARCH=arm64 $(GO) vet ./internal/device/... ./internal/sqtt
 
 test:
 	@$(GO) test ./...
