@@ -207,6 +207,9 @@ func (in *Inst) zeroFields() bool {
 		}
 		return op.names(FieldSoffset) || !in.Flag(FieldImm)
 	case MUBUF:
+		if in.Arch == RDNA4 && in.Offset() < 0 && in.pastV255() {
+			return false
+		}
 		if !rdna {
 			return in.bufferBits()
 		}
@@ -215,7 +218,7 @@ func (in *Inst) zeroFields() bool {
 		}
 		return !in.Flag(FieldTfe) || op.count > 0 && !op.Has(FlagAtomic) && !op.Has(FlagLDS)
 	case MTBUF:
-		return !in.Flag(FieldTfe)
+		return !in.Flag(FieldTfe) && !(in.Arch == RDNA4 && in.Offset() < 0 && in.pastV255())
 	case MIMG:
 		if !rdna && in.Raw[0]&1 != 0 {
 			return false
@@ -238,6 +241,17 @@ func (in *Inst) zeroFields() bool {
 		return !(rdna && in.Raw[0]>>23&1 != 0) && !(op.Name == "v_mfma_ld_scale_b32" && in.Field(FieldVdst) != 0)
 	}
 	return true
+}
+
+// pastV255 tells whether a run of VGPRs ends past the last one. LLVM 22 takes that and 19 does not; of gfx12's negative
+// buffer offsets it is the other way round.
+func (in *Inst) pastV255() bool {
+	for i := range int(in.Op.count) {
+		if a := in.arg(in.Op, i, false); a.Kind == ArgVGPR && int(a.Reg)+a.Regs() > 256 {
+			return true
+		}
+	}
+	return false
 }
 
 // gdsExists tells whether the GDS bit is as LLVM wants it: set for the semaphores, 0 for what moves data between lanes.
