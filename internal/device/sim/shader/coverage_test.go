@@ -3,7 +3,6 @@ package shader
 import (
 	"bufio"
 	"compress/gzip"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -91,6 +90,8 @@ var noValue = []struct{ ops, why string }{
 	{`v_mfma_ld_scale_b32`, "part of the next instruction"},
 }
 
+var opAndAsm = regexp.MustCompile(`"(?:op|asm)": ?"([^"]*)"`)
+
 func mnemonics(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == ';' || r == ':' || r == ',' })
 }
@@ -126,17 +127,21 @@ func TestEveryOpHasAValue(t *testing.T) {
 		sc := bufio.NewScanner(zr)
 		sc.Buffer(nil, 1<<24)
 		for sc.Scan() {
-			var v struct{ Op, Asm string }
-			if err := json.Unmarshal(sc.Bytes(), &v); err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range append(mnemonics(v.Asm), v.Op) {
-				covered[strings.TrimSuffix(strings.TrimSuffix(m, "_e32"), "_e64")] = true
+			for _, m := range opAndAsm.FindAllSubmatch(sc.Bytes(), 2) {
+				for _, n := range mnemonics(string(m[1])) {
+					covered[strings.TrimSuffix(strings.TrimSuffix(n, "_e32"), "_e64")] = true
+				}
 			}
 		}
 		f.Close()
 	}
-	match := func(pattern, name string) bool { return regexp.MustCompile(`^(` + pattern + `)$`).MatchString(name) }
+	compiled := map[string]*regexp.Regexp{}
+	match := func(pattern, name string) bool {
+		if compiled[pattern] == nil {
+			compiled[pattern] = regexp.MustCompile(`^(` + pattern + `)$`)
+		}
+		return compiled[pattern].MatchString(name)
+	}
 	used := map[string]bool{}
 	missing := map[string]bool{}
 	for _, o := range instructions(t).ops {

@@ -322,7 +322,7 @@ func TestScalarMemoryValues(t *testing.T) {
 		case isStore:
 			n = refAccesses[store].bytes
 		}
-		for try := range 12 {
+		for try := range 6 {
 			offset := 32 * (1 + r.IntN(30))
 			a := (&assembler{t: t, target: o.target}).op(o.name, fields{"sbase": 4, "sdata": 24, "offset": offset, "ioffset": offset, "glc": int(b2u(!isStore))})
 			number := numbersFor(atomic, r)

@@ -317,7 +317,7 @@ func TestScaledConversions(t *testing.T) {
 				}
 				return d
 			}
-			v.run(t, 6)
+			v.run(t, 2)
 		}
 	}
 	if names < 40 {
