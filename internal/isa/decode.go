@@ -151,7 +151,7 @@ func (in *Inst) decodeForm() error {
 	w, op := in.Raw[0], in.Op
 	switch op.Format {
 	case SOP1:
-		if w&0xff == SrcLiteral && op.names(FieldSsrc0) {
+		if w&0xff == SrcLiteral && op.names(FieldSsrc0) && !op.Has(FlagMsg) { // a message's number is no source
 			in.longer(Lit)
 		}
 	case SOP2, SOPC:
