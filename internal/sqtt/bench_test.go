@@ -1,6 +1,7 @@
 package sqtt
 
 import (
+	"bytes"
 	"runtime"
 	"syscall"
 	"testing"
@@ -74,6 +75,39 @@ func BenchmarkWaves(b *testing.B) {
 				d.Feed(buf)
 				d.Close()
 			})
+		})
+	}
+}
+
+// BenchmarkWavesLong decodes one stream of 64 MiB: the header and, again and again, the tokens behind it of a capture's first.
+func BenchmarkWavesLong(b *testing.B) {
+	for _, c := range benchCaptures[:3] {
+		b.Run(c, func(b *testing.B) {
+			first := captureStreams(b, c)[0]
+			end := int64(0)
+			for p := range Packets(first.Family, first.Buf) {
+				end = p.Off + int64(p.Bits)
+			}
+			var twice bitStream // whole bytes, as one need not be
+			for range 2 {
+				for n := int64(16); n < end/4; n++ {
+					twice.put(uint64(first.Buf[n/2]>>(n%2*4)&15), 0, 4)
+				}
+			}
+			buf := append(bytes.Clone(first.Buf[:8]), bytes.Repeat(twice.bytes, 64<<20/len(twice.bytes))...)
+			var d WaveDecoder
+			b.SetBytes(int64(len(buf)))
+			before, best := cpuSeconds(), time.Duration(1<<62)
+			for b.Loop() {
+				start := time.Now()
+				d.Reset(first.Family, HeaderAuto)
+				d.Feed(buf)
+				d.Close()
+				best = min(best, time.Since(start))
+			}
+			b.ReportMetric(float64(len(buf))/1e6/best.Seconds(), "bestMB/s")
+			b.ReportMetric(float64(len(buf))*float64(b.N)/1e6/(cpuSeconds()-before), "cpuMB/s")
+			b.ReportMetric(float64(len(d.Result().Waves)), "waves")
 		})
 	}
 }
