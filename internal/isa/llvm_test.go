@@ -171,13 +171,23 @@ func sparse(rng *rand.Rand) uint32 {
 	return v
 }
 
+// oddCodes are source codes where something begins, ends or means something of its own.
+var oddCodes = [...]uint32{
+	102, 104, 105, 106, 107, 108, 123, 124, 125, 126, 127, 128, 192, 193, 208, 209, 230, 231, 233, 234, 235, 239, 240, 248,
+	249, 250, 251, 252, 253, 254, 255, 256, 511,
+}
+
+// oddLiterals are, or are near, what inline constants stand for: integers, floats of 16, 32 and 64 bits.
+var oddLiterals = [...]uint32{
+	0, 1, 64, 65, 0xfffffff0, 0xffffffef, 0x3f800000, 0x3e22f983, 0x3c00, 0x3118, 0xffff, 0x3f80, 0x38003800, 0x3fc45f30, 0xc0100000,
+}
+
 // source is a random source code, the odd ones more often than chance has it.
 func source(rng *rand.Rand, bits int) uint32 {
-	odd := [...]uint32{102, 104, 105, 106, 107, 108, 123, 124, 125, 126, 127, 128, 192, 193, 208, 209, 230, 231, 233, 234, 235, 239, 240, 248, 249, 250, 251, 252, 253, 254, 255, 256, 511}
 	v := rng.Uint32()
 	switch rng.IntN(3) {
 	case 0:
-		v = odd[rng.IntN(len(odd))]
+		v = oddCodes[rng.IntN(len(oddCodes))]
 	case 1:
 		v = 256 + rng.Uint32N(256)
 	}
@@ -240,7 +250,7 @@ func encode(arch Arch, rng *rand.Rand, head, low uint32) []byte {
 		raw[0] = head | raw[0]&low
 	}
 	if in.Form == Lit && rng.IntN(2) == 0 {
-		raw[in.Size/4-1] = [...]uint32{0, 1, 64, 65, 0xfffffff0, 0xffffffef, 0x3f800000, 0x3e22f983, 0x3c00, 0x3118, 0xffff, 0x3f80, 0x38003800, 0x3fc45f30, 0xc0100000}[rng.IntN(15)]
+		raw[in.Size/4-1] = oddLiterals[rng.IntN(len(oddLiterals))]
 	}
 	b = b[:0]
 	for _, w := range raw {
