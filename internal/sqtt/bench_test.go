@@ -125,8 +125,9 @@ func BenchmarkWalk(b *testing.B) {
 			}
 			var w Walker
 			n := 0
+			count := func(p *WaveInsts) { n += len(p.Insts) }
 			benchmarkStreams(b, c, func(f gpu.Family, buf []byte) {
-				w.Reset(f, WalkOptions{}, code, func(wi *WaveInsts) { n += len(wi.Insts) })
+				w.Reset(f, WalkOptions{}, code, count)
 				w.Feed(buf)
 				w.Close()
 			})

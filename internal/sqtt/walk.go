@@ -96,6 +96,7 @@ type tracedWave struct {
 	ended   bool   // and only an address is awaited
 	standby bool   // in the trap handler
 	deaf    bool   // standby or ended: records are not the wave's
+	stale   bool   // it stood ready for so long that the next record takes the long way
 	waiting bool   // records from waitFrom on have no address until a token brings one
 	again   bool   // the instruction at pc sent its first record of two
 	pc      uint64 // if at does not say, where the wave stands; 0: not known
@@ -336,6 +337,10 @@ func (k *walk) issue(t *tracedWave, c Category, clocks uint32, newPC bool, now C
 	t.ready = [2]Cycles{never, now + Cycles(clocks)}
 	in := k.add(t)
 	in.Time, in.Stall, in.Dur, in.Category, in.newPC = time, stall, clocks+stall, c, newPC
+	if t.stale {
+		t.stale = false
+		k.settle(t)
+	}
 	k.locate(t, in)
 }
 
@@ -382,6 +387,10 @@ func (k *walk) immediate(t *tracedWave, now Cycles) {
 	t.ready = [2]Cycles{never, now + 1}
 	in := k.add(t)
 	in.Time, in.Stall, in.Dur, in.Category, in.newPC = time, stall, stall+1, CategoryImmed, false
+	if t.stale {
+		t.stale = false
+		k.settle(t)
+	}
 	k.locate(t, in)
 }
 
@@ -504,7 +513,7 @@ func (k *walk) settle(t *tracedWave) {
 	k.unlink(t)
 	t.deaf = t.standby || t.ended
 	switch {
-	case t.deaf || !t.live:
+	case t.deaf || !t.live || t.stale:
 	case k.cache.code == nil || t.waiting || t.pc == 0: // there place does nothing
 		t.at = nodeNowhere
 	case !t.again && t.lost == k.lost:
@@ -530,6 +539,7 @@ func (k *walk) hurry(now Cycles) {
 		t := k.slots[bits.TrailingZeros64(i)%64]
 		for _, at := range t.ready {
 			if uint64(at) <= uint64(now) && now-at >= longReady {
+				t.stale = true
 				k.unlink(t)
 			}
 		}

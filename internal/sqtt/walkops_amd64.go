@@ -1,3 +1,5 @@
+//go:build !purego
+
 package sqtt
 
 // records is recordsGeneric with all that it goes by in registers.

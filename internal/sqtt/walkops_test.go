@@ -66,3 +66,84 @@ func TestRecordTwins(t *testing.T) {
 		t.Errorf("%d records, %d stops: the windows test little", records, stops)
 	}
 }
+
+// TestLongStalls: what a wave waits for 2^32 cycles and longer, by one jump of the time or by many, is as without the fast path.
+func TestLongStalls(t *testing.T) {
+	for _, jump := range []uint64{1 << 20, 1 << 27, 1 << 29, 1 << 31, 1 << 33, 1 << 45} {
+		s := newTrace12()
+		s.pgm(0, 0x10, 0)
+		for slot := range uint64(4) {
+			s.start(0, slot)
+		}
+		for i := range uint64(6000) {
+			slot := i % 4
+			s.ready(1, 1<<slot)
+			for range 1 + i%3 {
+				s.put(1|jump<<12, 0, 64) // TIMESTAMP
+			}
+			s.valu(2, slot)
+			if i%7 < 3 {
+				s.put(1|jump<<12, 0, 64)
+			}
+			s.imm(1, slot)
+		}
+		fast, _ := walked(t, gpu.GFX12, s.bytes, len(s.bytes), false)
+		plain, _ := walked(t, gpu.GFX12, s.bytes, len(s.bytes), true)
+		if i := firstDifferentWave(fast, plain); i >= 0 || len(fast) != 4 {
+			t.Fatalf("jumps of %#x: wave %d of %d differs", jump, i, len(fast))
+		}
+		long := uint32(0)
+		for _, in := range fast[0].Insts {
+			long = max(long, in.Stall)
+		}
+		if want := uint32(min(jump, maxDur-255)); long < want {
+			t.Errorf("jumps of %#x: the longest stall is %#x", jump, long)
+		}
+	}
+}
+
+// everywhere has a VALU instruction at every address.
+type everywhere struct{}
+
+func (everywhere) At(uint64) (Insn, bool) { return valu4, true }
+
+// TestManyPages: a stream that jumps about in more code than is kept.
+func TestManyPages(t *testing.T) {
+	s := newTrace12()
+	s.pgm(0, 0x10, 0)
+	s.start(0, 0)
+	s.start(0, 1)
+	const jumps = 2*maxPages + 100
+	for i := range uint64(jumps) {
+		s.inst(1, 0, newPCOp)
+		s.newPC(0, (i+2)<<pageShift)
+		s.valu(1, 0)
+		s.valu(1, 1)
+	}
+	var w Walker
+	records := [2]int{}
+	w.Reset(gpu.GFX12, WalkOptions{}, everywhere{}, joined(t, func(p *WaveInsts) {
+		for i, in := range p.Insts {
+			want := uint64(0x1000 + 4*i)
+			if p.Wave.Slot == 0 && i > 0 {
+				want = uint64(1+(i+1)/2)<<pageShift + 4*uint64(1-i%2)
+			}
+			if in.PC != want {
+				t.Fatalf("wave %d: record %d at %#x, want %#x", p.Wave.Slot, i, in.PC, want)
+			}
+		}
+		records[p.Wave.Slot] = len(p.Insts)
+	}))
+	for rest := s.bytes; len(rest) > 0; {
+		n := min(len(rest), 10000)
+		w.Feed(rest[:n])
+		rest = rest[n:]
+		if n := len(w.walk.cache.pages); n > maxPages+4000 {
+			t.Fatalf("%d pages kept", n)
+		}
+	}
+	w.Close()
+	if records != [2]int{2 * jumps, jumps} {
+		t.Errorf("%d records, want %d and %d", records, 2*jumps, jumps)
+	}
+}
