@@ -24,16 +24,6 @@ type waveRun struct {
 	markers []Marker
 }
 
-// marker takes an event that is a realtime marker.
-func (r *waveRun) marker(e uint64, base Cycles) bool {
-	w := r.scan.load64(r.scan.event(e))
-	if uint32(w)&(127|1<<8|r.bits.realtime) != 1|r.bits.realtime {
-		return false
-	}
-	r.markers = append(r.markers, Marker{r.origin + base + Cycles(e>>scanTime), int64(w >> 12 & r.bits.delta)})
-	return true
-}
-
 // rdnaGeneric takes the events up to the first one that is something else, and says how many.
 func (r *waveRun) rdnaGeneric(events []uint64, base Cycles) int {
 	b := r.bits

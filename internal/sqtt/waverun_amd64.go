@@ -24,6 +24,16 @@ func (r *waveRun) rdna(events []uint64, base Cycles) int {
 	return done
 }
 
+// marker takes an event that is a realtime marker.
+func (r *waveRun) marker(e uint64, base Cycles) bool {
+	w := r.scan.load64(r.scan.event(e))
+	if uint32(w)&(127|1<<8|r.bits.realtime) != 1|r.bits.realtime {
+		return false
+	}
+	r.markers = append(r.markers, Marker{r.origin + base + Cycles(e>>scanTime), int64(w >> 12 & r.bits.delta)})
+	return true
+}
+
 //go:noescape
 func waveRun11(r *waveRun, events *uint64, n int, base Cycles) int
 
