@@ -200,7 +200,10 @@ func (m *matrix) place(l, r int) (block, row, col int) {
 	case layoutWMMA3:
 		return 0, r*(m.w/16) + l/16, l % 16
 	case layoutWMMA4:
-		return 0, r + 256/m.w*(l/16), l % 16
+		if m.w == 64 { // the RDNA4 ISA, 7.12, and RADV: lanes 16 to 31 hold rows 8 to 11, lanes 32 to 47 rows 4 to 7
+			return 0, r + 8*(l/16%2) + 4*(l/32), l % 16
+		}
+		return 0, r + 8*(l/16), l % 16
 	}
 	switch {
 	case m.out.kind == elemF64 && m.m == 4:
