@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,8 +29,8 @@ type renderOptions struct {
 func (o *renderOptions) flags(cmd *cobra.Command, extra ...string) {
 	o.extra = extra
 	names := "table, csv, json or chrome"
-	for _, x := range extra {
-		names += " or " + x
+	if len(extra) > 0 {
+		names = "table, csv, json, chrome or " + strings.Join(extra, " or ")
 	}
 	cmd.Flags().StringVar(&o.Format, "format", "table", "output `format`: "+names)
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the output to `file`")

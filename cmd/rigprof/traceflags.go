@@ -35,8 +35,8 @@ func (o *traceFlags) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&o.EngineUnits, "engine-unit", nil, "another unit for one engine: `ENGINE=ARRAY/UNIT[/SIMD]`")
 	f.StringSliceVar(&o.Tokens, "tokens", nil, "trace these `classes` of tokens alone; a wrong name lists them")
 	f.StringSliceVar(&o.WaveTypes, "wave-types", nil, "trace waves of these `stages` alone: cs, …")
-	f.StringSliceVar(&o.Counters, "trace-counters", nil, "gfx9: sample up to 8 SQ counters into the trace: `NAME,…`")
-	f.IntVar(&o.CounterRate, "trace-counter-rate", 0, "gfx9: how seldom, `0` to 31; 1 is about every 40 cycles, 80 with more than 4 counters")
+	f.StringSliceVar(&o.Counters, "trace-counters", nil, "gfx9: sample up to 8 SQ `counters` into the trace: NAME,…")
+	f.IntVar(&o.CounterRate, "trace-counter-rate", 0, "gfx9: how seldom those are sampled: a `rate` from 0 to 31; 1 is about every 40 cycles, 80 with more than 4 counters")
 }
 
 // apply puts the flags into a trace's options.

@@ -179,7 +179,7 @@ func (a *Annotated) sum() int64 {
 // CSV is one row an instruction.
 func (a *Annotated) CSV() *Table {
 	t := &Table{Columns: []Column{
-		Text("function"), Text("address"), Text("instruction"), Text("file"), Number("line"), Number("hits"), Number("cycles"), Number("stall"), Number("idle"),
+		Text("function"), Text("simulated"), Text("address"), Text("instruction"), Text("file"), Number("line"), Number("hits"), Number("cycles"), Number("stall"), Number("idle"),
 		Number("issue"), Number("hidden"), Number("exposed"),
 	}}
 	for i := range a.Functions {
@@ -190,7 +190,7 @@ func (a *Annotated) CSV() *Table {
 			if l.place() != "" {
 				file, line = l.Lines[0].File, l.Lines[0].Line
 			}
-			t.Add(f.Name, fmt.Sprintf("%#x", l.Addr), l.Text, file, line, l.Hits, l.Cycles, l.Stall, l.Idle, l.Issue, l.Hidden, l.Exposed)
+			t.Add(f.Name, orNil(a.Device.Simulated), fmt.Sprintf("%#x", l.Addr), l.Text, file, line, l.Hits, l.Cycles, l.Stall, l.Idle, l.Issue, l.Hidden, l.Exposed)
 		}
 	}
 	return t

@@ -28,7 +28,7 @@ func timeline(w io.Writer, meta []chrome.Arg, write func(c *chrome.Writer)) erro
 
 func (d *DeviceDoc) meta() []chrome.Arg {
 	sim := "no"
-	if d.Simulated {
+	if d.simulated() {
 		sim = "yes: times are modelled"
 	}
 	return []chrome.Arg{chrome.Text("device", d.Name), chrome.Text("target", d.Target), chrome.Text("simulated", sim)}

@@ -302,7 +302,7 @@ func (t *Counted) CSV() *Table {
 		d := &t.Dispatches[i]
 		for k := range d.Counters {
 			v := &d.Counters[k]
-			row := []any{i, d.Kernel, t.Device.Simulated, d.WavesLaunched, v.Name, v.Block}
+			row := []any{i, d.Kernel, orNil(t.Device.Simulated), d.WavesLaunched, v.Name, v.Block}
 			if !t.PerUnit {
 				out.Add(append(row, v.Value, v.AtLeast, v.Reason)...)
 				continue
@@ -334,7 +334,7 @@ func (t *Counted) Chrome(w io.Writer) error {
 		return hostTimeline(w, t.Device.meta(), t.events)
 	}
 	return timeline(w, t.Device.meta(), func(c *chrome.Writer) {
-		if !t.Device.Simulated { // whose time is not the host's: dispatches alone, one after the other
+		if !t.Device.simulated() { // whose time is not the host's: dispatches alone, one after the other
 			events(c, t.events, t.epoch-t.ahead)
 		}
 		process := t.Device.title()
@@ -343,7 +343,7 @@ func (t *Counted) Chrome(w io.Writer) error {
 			d := &t.Dispatches[i]
 			start, stop := at, at+1000
 			switch {
-			case d.StartNs != nil && t.Device.Simulated:
+			case d.StartNs != nil && t.Device.simulated():
 				stop = at + *d.DurationNs
 			case d.StartNs != nil:
 				start, stop = *d.StartNs+t.ahead, *d.StartNs+t.ahead+*d.DurationNs

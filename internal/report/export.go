@@ -43,12 +43,16 @@ func (h *Hot) samples(f func(stack []string, c *analysis.InstCost)) {
 // WriteFolded writes a line a stack, as flame graph tools read it: frames apart by semicolons, then cycles.
 func (h *Hot) WriteFolded(w io.Writer) error {
 	bw := bufio.NewWriter(w)
-	h.samples(func(stack []string, c *analysis.InstCost) { foldedLine(bw, stack, c.Cycles()) })
+	h.samples(func(stack []string, c *analysis.InstCost) { h.foldedLine(bw, stack, c.Cycles()) })
 	return bw.Flush()
 }
 
-// foldedLine writes one stack; errors show when bw is flushed.
-func foldedLine(bw *bufio.Writer, stack []string, cycles int64) {
+// foldedLine writes one stack; errors show when bw is flushed. The format has no comments, so what a simulated GPU ran stands on a frame that
+// says so.
+func (h *Hot) foldedLine(bw *bufio.Writer, stack []string, cycles int64) {
+	if h.Device.simulated() {
+		stack = append([]string{"simulated " + h.Device.Name}, stack...)
+	}
 	for i, s := range stack {
 		if i > 0 {
 			_ = bw.WriteByte(';')

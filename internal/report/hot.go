@@ -335,12 +335,12 @@ func percent(part, whole int64) string {
 // CSV is one row a group.
 func (d *Hotspots) CSV() *Table {
 	t := &Table{Columns: []Column{
-		Text(d.By), Text("kernel"), Text("address"), Text("source"), Text("class"), Number("hits"), Number("cycles"), Number("stall"), Number("idle"),
+		Text(d.By), Text("kernel"), Text("simulated"), Text("address"), Text("source"), Text("class"), Number("hits"), Number("cycles"), Number("stall"), Number("idle"),
 		Number("issue"), Number("hidden"), Number("exposed"), Number("latency_mean"), Number("latency_max"), Text("waits_for"),
 	}}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		t.Add(r.Name, r.Kernel, r.Address, r.Source, r.Class, r.Hits, r.Cycles, r.Stall, r.Idle, r.Issue, r.Hidden, r.Exposed, orNil(r.Latency), orNil(r.LatencyMax), r.waitsFor())
+		t.Add(r.Name, r.Kernel, orNil(d.Device.Simulated), r.Address, r.Source, r.Class, r.Hits, r.Cycles, r.Stall, r.Idle, r.Issue, r.Hidden, r.Exposed, orNil(r.Latency), orNil(r.LatencyMax), r.waitsFor())
 	}
 	return t
 }

@@ -3,11 +3,13 @@ package report
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -96,7 +98,8 @@ func hotOfTest(t testing.TB) *Hot {
 	}
 	q := newQuality()
 	q.Note(capture.Info, "", "</script><b>&")
-	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100", Simulated: true}, "gfx1100", partOf(waves, sites), []*codeobj.Object{o}, []string{hostile}, none(q))
+	simulated := true
+	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100", Simulated: &simulated}, "gfx1100", partOf(waves, sites), []*codeobj.Object{o}, []string{hostile}, none(q))
 	h.family = gpu.GFX11
 	return h
 }
@@ -330,8 +333,8 @@ func TestHotNames(t *testing.T) {
 	}
 	d := h.Hotspots("insn", "cycles")
 	for i, cells := range d.CSV().Rows {
-		if (cells[12] == "") != (d.Rows[i].Latency == nil) || (cells[13] == "") != (d.Rows[i].LatencyMax == nil) || (cells[12] == "") != (cells[13] == "") {
-			t.Errorf("latency columns %q and %q, row %+v", cells[12], cells[13], d.Rows[i])
+		if (cells[13] == "") != (d.Rows[i].Latency == nil) || (cells[14] == "") != (d.Rows[i].LatencyMax == nil) || (cells[13] == "") != (cells[14] == "") {
+			t.Errorf("latency columns %q and %q, row %+v", cells[13], cells[14], d.Rows[i])
 		}
 	}
 }
@@ -370,5 +373,49 @@ func TestUnplaced(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("%d instructions without an address", n)
+	}
+}
+
+// TestSimulatedIsTold reads every text output of one profile as a simulated GPU's, as a GPU's and as trace files', which do not tell.
+func TestSimulatedIsTold(t *testing.T) {
+	yes, no := true, false
+	for _, c := range []struct {
+		simulated   *bool
+		cell, field string
+		folded      bool
+	}{{&yes, "true", `"simulated":true`, true}, {&no, "false", `"simulated":false`, false}, {nil, "", `"simulated":null`, false}} {
+		h := hotOfTest(t)
+		h.Device.Simulated = c.simulated
+		code, err := h.Annotate("")
+		must(t, err)
+		for name, write := range map[string]func(io.Writer) error{
+			"hotspots": h.Hotspots("insn", "cycles").WriteCSV, "annotate": code.CSV().CSV, "waves": h.WaveList().WriteCSV,
+		} {
+			var b bytes.Buffer
+			must(t, write(&b))
+			rows, err := csv.NewReader(&b).ReadAll()
+			must(t, err)
+			at := slices.Index(rows[0], "simulated")
+			if at < 0 || len(rows) < 2 {
+				t.Fatalf("%s: %d rows below %q", name, len(rows)-1, rows[0])
+			}
+			for _, r := range rows[1:] {
+				if r[at] != c.cell {
+					t.Errorf("%s: simulated %q, want %q", name, r[at], c.cell)
+				}
+			}
+		}
+		var b bytes.Buffer
+		must(t, h.Hotspots("insn", "cycles").WriteJSON(&b))
+		if !strings.Contains(b.String(), c.field) {
+			t.Errorf("JSON lacks %s", c.field)
+		}
+		b.Reset()
+		must(t, h.WriteFolded(&b))
+		for line := range strings.Lines(b.String()) {
+			if strings.HasPrefix(line, "simulated Radeon;") != c.folded {
+				t.Errorf("folded: %q", line)
+			}
+		}
 	}
 }

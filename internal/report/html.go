@@ -101,7 +101,7 @@ func (h *Hot) WriteHTML(w io.Writer) error {
 		return err
 	}
 	simulated := ""
-	if h.Device.Simulated {
+	if h.Device.simulated() {
 		simulated = `<span class="simulated">simulated: times are modelled</span>`
 	}
 	title := html.EscapeString(fmt.Sprintf("rigprof: %s (%s)", h.Device.Name, h.Device.Target))

@@ -342,7 +342,7 @@ func (h *Hot) WriteFoldedMarkers(w io.Writer) error {
 	}
 	bw := bufio.NewWriter(w)
 	for _, key := range slices.Sorted(maps.Keys(stacks)) {
-		foldedLine(bw, stacks[key], sums[key])
+		h.foldedLine(bw, stacks[key], sums[key])
 	}
 	return bw.Flush()
 }

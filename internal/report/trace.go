@@ -14,11 +14,11 @@ import (
 	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
-// DeviceDoc names the GPU of a document.
+// DeviceDoc names the GPU of a document. Trace files do not tell whether a simulated one wrote them: Simulated is nil.
 type DeviceDoc struct {
 	Name      string `json:"name"`
 	Target    string `json:"target"`
-	Simulated bool   `json:"simulated"`
+	Simulated *bool  `json:"simulated"`
 }
 
 // Launch is how a dispatch was launched; the documents of traces and of counters share it. Times are ns from the first dispatch's
@@ -85,7 +85,7 @@ func familyOf(name string) gpu.Family {
 }
 
 func deviceDoc(d *capture.Device) DeviceDoc {
-	return DeviceDoc{Name: d.Name, Target: d.Target, Simulated: d.Simulated}
+	return DeviceDoc{Name: d.Name, Target: d.Target, Simulated: &d.Simulated}
 }
 
 // launchOf describes dispatch i; epoch is what its times count from.
@@ -461,12 +461,14 @@ func (t *Traced) Tables(limit int) []Table {
 
 func (t *Traced) title() string { return t.Device.title() }
 
+func (d *DeviceDoc) simulated() bool { return d.Simulated != nil && *d.Simulated }
+
 func (d *DeviceDoc) title() string {
 	s := d.Name
 	if d.Target != "" {
 		s += " (" + d.Target + ")"
 	}
-	if d.Simulated {
+	if d.simulated() {
 		s += ", simulated: times are modelled"
 	}
 	return s
@@ -493,7 +495,7 @@ func (d *TraceDispatch) span() *int64 {
 }
 
 // orNil makes a cell of a number that may be unknown.
-func orNil(p *int64) any {
+func orNil[T any](p *T) any {
 	if p == nil {
 		return nil
 	}
@@ -534,7 +536,7 @@ func (t *Traced) CSV() *Table {
 	}}
 	for i := range t.Dispatches {
 		for _, w := range t.Dispatches[i].Waves {
-			out.Add(i, t.Dispatches[i].Kernel, t.Device.Simulated, w.Engine, arrayOf(t.family, w.CU), unitOf(t.family, w.CU), w.SIMD, w.Slot, w.Start, w.Stop, w.Lanes)
+			out.Add(i, t.Dispatches[i].Kernel, orNil(t.Device.Simulated), w.Engine, arrayOf(t.family, w.CU), unitOf(t.family, w.CU), w.SIMD, w.Slot, w.Start, w.Stop, w.Lanes)
 		}
 	}
 	return out
@@ -556,7 +558,7 @@ func (t *Traced) Chrome(w io.Writer) error {
 		return hostTimeline(w, t.Device.meta(), t.events)
 	}
 	return timeline(w, t.Device.meta(), func(c *chrome.Writer) {
-		if !t.Device.Simulated {
+		if !t.Device.simulated() {
 			events(c, t.events, t.epoch-t.ahead)
 		}
 		for i := range t.Dispatches {
@@ -569,7 +571,7 @@ func (t *Traced) Chrome(w io.Writer) error {
 				}
 				ps := t.psPerCycle(d.realtime[engine])
 				origin := int64(0)
-				if d.StartNs != nil && !t.Device.Simulated { // engines' clocks and the host's differ: the dispatch's first wave stands at its start
+				if d.StartNs != nil && !t.Device.simulated() { // engines' clocks and the host's differ: the dispatch's first wave stands at its start
 					first := waves[0].Start
 					for _, w := range waves {
 						first = min(first, w.Start)

@@ -254,20 +254,24 @@ func (l *WaveList) WriteCSV(w io.Writer) error {
 	h := l.hot
 	cw := csv.NewWriter(w)
 	row := []string{
-		"dispatch", "kernel", "engine", "cu", "simd", "slot", "start", "stop", "cycles", "idle", "stall", "issue", "hidden", "instructions", "kind", "name", "depth",
+		"dispatch", "kernel", "simulated", "engine", "cu", "simd", "slot", "start", "stop", "cycles", "idle", "stall", "issue", "hidden", "instructions", "kind", "name", "depth",
 	}
 	if err := cw.Write(row); err != nil {
 		return err
 	}
 	num := func(n int64) string { return strconv.FormatInt(n, 10) }
+	simulated := ""
+	if h.Device.Simulated != nil {
+		simulated = strconv.FormatBool(*h.Device.Simulated)
+	}
 	h.eachWave(func(w *WaveCost) {
-		row = append(row[:0], num(int64(w.Dispatch)), text(w.Kernel), num(int64(w.Engine)), num(int64(w.CU)), num(int64(w.SIMD)), num(int64(w.Slot)), num(w.Start),
+		row = append(row[:0], num(int64(w.Dispatch)), text(w.Kernel), simulated, num(int64(w.Engine)), num(int64(w.CU)), num(int64(w.SIMD)), num(int64(w.Slot)), num(w.Start),
 			num(w.Stop), num(w.Cycles), num(w.Idle), num(w.Stall), num(w.Issue), num(w.Hidden), num(w.Hits), "wave", "", "")
 		_ = cw.Write(row) // Error tells
 	})
 	for i := range h.Markers {
 		m := &h.Markers[i]
-		row = append(row[:0], num(int64(m.Dispatch)), "", num(int64(m.Engine)), num(int64(m.CU)), num(int64(m.SIMD)), num(int64(m.Slot)), num(m.Start), num(m.Stop),
+		row = append(row[:0], num(int64(m.Dispatch)), "", simulated, num(int64(m.Engine)), num(int64(m.CU)), num(int64(m.SIMD)), num(int64(m.Slot)), num(m.Start), num(m.Stop),
 			num(m.Stop-m.Start), "", "", "", "", "", m.Kind, text(m.Name), num(int64(m.Depth)))
 		_ = cw.Write(row)
 	}
