@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,6 +77,19 @@ func (o *traceFlags) apply(t *session.TraceOptions) error {
 			t.Units = map[int]sqtt.Target{}
 		}
 		t.Units[engine] = unit
+	}
+	for _, l := range []struct {
+		flag string
+		list []string
+	}{{"tokens", o.Tokens}, {"wave-types", o.WaveTypes}, {"trace-counters", o.Counters}} {
+		if l.list != nil && len(l.list) == 0 {
+			return fmt.Errorf("--%s names nothing", l.flag)
+		}
+	}
+	for engine := range t.Units {
+		if !t.DetailAll && (t.Detail == nil && engine > 1 || len(t.Detail) > 0 && !slices.Contains(t.Detail, engine)) {
+			return fmt.Errorf("--engine-unit %d=…: engine %d traces no instructions; name it in --detail-engines", engine, engine)
+		}
 	}
 	if o.CounterRate != 0 && len(o.Counters) == 0 {
 		return fmt.Errorf("--trace-counter-rate goes with --trace-counters")

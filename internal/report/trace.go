@@ -302,6 +302,9 @@ func (t *Traced) detail(c *capture.Capture) {
 			q.Note(capture.Warning, "choose a unit that works with --unit", "%s is harvested: no instruction can be traced there", where)
 		}
 	}
+	if len(c.Traces) > 0 && len(seen) == 0 && !slices.ContainsFunc(c.Traces, func(tr capture.Trace) bool { return tr.Tokens != nil }) {
+		q.Note(capture.Info, "choose engines with --detail-engines", "no engine that was traced traced instructions")
+	}
 }
 
 // coverage compares the waves seen with those launched and tells why any are missing.
@@ -323,8 +326,8 @@ func (t *Traced) coverage(c *capture.Capture) {
 			if seen == 0 {
 				what = "nothing was traced of " + Plural(d.WavesLaunched, "wave")
 			}
-			why, flag := t.missing(c, i)
-			q.Note(capture.Warning, flag, "%s: %s: %s", d.Kernel, what, why)
+			level, why, flag := t.missing(c, i)
+			q.Note(level, flag, "%s: %s: %s", d.Kernel, what, why)
 		default:
 			q.Note(capture.Warning, "other work may have run on the GPU at the time", "%s: %d waves are in the trace, %d were launched", d.Kernel, seen, d.WavesLaunched)
 		}
@@ -332,8 +335,8 @@ func (t *Traced) coverage(c *capture.Capture) {
 	t.instructionCoverage(c)
 }
 
-// missing says why waves of dispatch i are not in its traces, and what to change.
-func (t *Traced) missing(c *capture.Capture, i int) (why, flag string) {
+// missing says why waves of dispatch i are not in its traces, and what to change. What was left out on request is no loss.
+func (t *Traced) missing(c *capture.Capture, i int) (level, why, flag string) {
 	traced := map[int]bool{}
 	full, waves, kernels := false, true, true
 	for k := range c.Traces {
@@ -352,17 +355,25 @@ func (t *Traced) missing(c *capture.Capture, i int) (why, flag string) {
 	}
 	switch {
 	case !waves:
-		return "their tokens were not asked for", "leave --tokens out"
+		return capture.Info, "their tokens were not asked for", "leave --tokens out"
 	case !kernels:
-		return "waves of compute kernels were not asked for", "add cs to --wave-types"
+		return capture.Info, "waves of compute kernels were not asked for", "add cs to --wave-types"
 	case full:
-		return "a trace buffer was full", "raise --buffer-size"
+		return capture.Warning, "a trace buffer was full", "raise --buffer-size"
 	case len(others) > 0:
-		return fmt.Sprintf("engine %s, not traced, may have run them", ints(others)), "use --engines all"
+		level = capture.Info
+		if t.Quality.PacketsLost > 0 || t.Dispatches[i].seen == 0 {
+			level = capture.Warning
+		}
+		word := "engine"
+		if len(others) > 1 {
+			word = "engines"
+		}
+		return level, fmt.Sprintf("%s %s, not traced, may have run them", word, ints(others)), "use --engines all"
 	case t.Quality.PacketsLost > 0:
-		return "the hardware lost tokens", "trace instructions on fewer engines (--detail-engines none)"
+		return capture.Warning, "the hardware lost tokens", "trace instructions on fewer engines (--detail-engines none)"
 	}
-	return "the traces hold no more", "other work may have held the trace unit; check with 'rigprof decode' or record again"
+	return capture.Warning, "the traces hold no more", "other work may have held the trace unit; check with 'rigprof decode' or record again"
 }
 
 // tracesWaves tells whether chosen token classes have waves' starts and ends.
@@ -371,13 +382,13 @@ func tracesWaves(tokens []string) bool {
 	return tokens == nil || has("wave_start_end") || has("wave_start") && has("wave_end")
 }
 
-// instructionCoverage tells where the units whose instructions are traced ran no wave.
+// instructionCoverage tells where the units whose instructions are traced ran no wave. Traces without waves' tokens cannot tell.
 func (t *Traced) instructionCoverage(c *capture.Capture) {
 	q := &t.Quality
 	none, some := 0, 0
 	for i := range c.Traces {
 		tr := &c.Traces[i]
-		if tr.Detail == nil || !tr.Detail.Alive || tr.Dispatch < 0 || tr.Dispatch >= len(t.Dispatches) {
+		if tr.Detail == nil || !tr.Detail.Alive || !tracesWaves(tr.Tokens) || tr.WaveTypes != nil && !slices.Contains(tr.WaveTypes, "cs") || tr.Dispatch < 0 || tr.Dispatch >= len(t.Dispatches) {
 			continue
 		}
 		hit := false
