@@ -153,18 +153,6 @@ func (t *track) fits(start, stop int64) bool {
 	return len(t.ends) == 0 || stop <= t.ends[len(t.ends)-1]
 }
 
-// Instant writes an instant event of a process.
-func (c *Writer) Instant(process, name string, at int64, args ...Arg) {
-	c.begin('i', c.process(process).id, 0, at)
-	c.buf = append(c.buf, `,"s":"p","name":`...)
-	c.string(name)
-	if len(args) > 0 {
-		c.buf = append(c.buf, `,"args":`...)
-		c.args(args)
-	}
-	c.end()
-}
-
 // Counter writes the value of a counter track from a time on.
 func (c *Writer) Counter(process, track, series string, at int64, value uint64) {
 	c.begin('C', c.process(process).id, 0, at)

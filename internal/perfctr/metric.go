@@ -411,11 +411,3 @@ func (e *evaluator) fold(v operand, op string) Number {
 	}
 	return out
 }
-
-// String is the need as an expression.
-func (n Need) String() string {
-	if n.Level {
-		return "accumulate(" + n.Name + ",HIGH_RES)"
-	}
-	return n.Name
-}

@@ -317,7 +317,7 @@ func TestDisassemble(t *testing.T) {
 	s = s.SetUconfig(0xc200, 0x40020000).SetUconfig(0xd9ec, 0x80023d41).SetUconfig(0xd9ee, 0x3f1127)
 	s = s.SetSh(0x2e0c, 0x1000011, 0).SetSh(0x2e1e, 1)
 	s = s.WaitReg(0xd9f4, pm4.GreaterEqual, 1, 0xfff000).WaitMem(0x123456780, pm4.Equal, 1, 0xffffffff)
-	s = s.CopyRegToMem(0xd9ef, 0x123456780, true).CopyMemToReg(0x200000040, 0xd9e2).CopyImmToReg(5, 0xd9e8).CopyClockToMem(0x40, false)
+	s = s.CopyRegToMem(0xd9ef, 0x123456780, true).CopyMemToReg(0x200000040, 0xd9e2).CopyData(pm4.SelImm|pm4.SelPerfReg<<8, 5, 0xd9e8).CopyClockToMem(0x40, false)
 	at := len(s)
 	s = s.PredExec(2, 0).EventWrite(pm4.EventThreadTraceFinish).EndPredExec(at)
 	s = s.ReleaseMem(gpu.GFX11, pm4.System, 0x100000040, pm4.Release64, 0x200000009, 0).DispatchDirect(2, 3, 4, 0x8005)

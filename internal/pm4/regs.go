@@ -74,15 +74,6 @@ func RegsFor(gc string) (*RegTable, error) {
 	return nil, fmt.Errorf("pm4: no registers of GC %q are known", gc)
 }
 
-// GCs lists the GC versions that have a table, in order.
-func GCs() []string {
-	out := make([]string, len(gcTables))
-	for i := range gcTables {
-		out[i] = gcTables[i].GC
-	}
-	return out
-}
-
 // Lookup finds a register by name.
 func (t *RegTable) Lookup(name string) (Reg, bool) {
 	i, ok := slices.BinarySearchFunc(t.byName, name, func(r uint16, name string) int { return strings.Compare(t.rows[r].name, name) })

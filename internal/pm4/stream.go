@@ -230,11 +230,6 @@ func (s Stream) CopyMemToReg(addr uint64, r Reg) Stream {
 	return s.CopyData(SelMemL2|SelPerfReg<<8|copyConfirm, addr, uint64(r))
 }
 
-// CopyImmToReg writes v to register r; unlike SET_UCONFIG_REG it reaches counter registers outside UCONFIG too.
-func (s Stream) CopyImmToReg(v uint32, r Reg) Stream {
-	return s.CopyData(SelImm|SelPerfReg<<8, uint64(v), uint64(r))
-}
-
 // CopyData appends COPY_DATA with the control dword as given.
 func (s Stream) CopyData(control uint32, src, dst uint64) Stream {
 	return append(s.header(OpCopyData, 5), control, uint32(src), uint32(src>>32), uint32(dst), uint32(dst>>32))

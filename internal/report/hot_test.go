@@ -203,7 +203,7 @@ func captureHot(t testing.TB, name string) *Hot {
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		must2(t, err)
-		files = append(files, StreamFile{Name: filepath.Base(path), Open: BytesOf(data), Family: gpu.FamilyOf(target)})
+		files = append(files, StreamFile{Name: filepath.Base(path), Open: bytesOf(data), Family: gpu.FamilyOf(target)})
 	}
 	h, err := HotFiles("", files, code)
 	must2(t, err)

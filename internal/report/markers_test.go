@@ -173,7 +173,7 @@ func TestMarkersChrome(t *testing.T) {
 func TestMarkersOfFiles(t *testing.T) {
 	object, err := os.ReadFile("../codeobj/testdata/markers.co")
 	must(t, err)
-	files := []StreamFile{{Name: "se0", Open: BytesOf(markedStream()), Family: gpu.GFX11}}
+	files := []StreamFile{{Name: "se0", Open: bytesOf(markedStream()), Family: gpu.GFX11}}
 	for _, c := range []struct {
 		code []CodeFile
 		want string

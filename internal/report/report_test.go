@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/csv"
 	"encoding/json"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -51,6 +52,11 @@ func (n *nibbles) start(sa, wgp, simd, slot uint64) {
 
 func (n *nibbles) end(sa, wgp, simd, slot uint64) {
 	n.put(0b10101|sa<<8|simd<<9|wgp<<11|slot<<15, 20)
+}
+
+// bytesOf is a StreamFile's Open of bytes in memory.
+func bytesOf(b []byte) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
 }
 
 // twoWaves is a stream with two waves, one in each array, and a third that has no end.
@@ -266,13 +272,13 @@ func TestCounters(t *testing.T) {
 }
 
 func TestDecode(t *testing.T) {
-	d, err := Decode([]StreamFile{{Name: "a", Open: BytesOf(twoWaves()), Family: gpu.GFX11}, {Name: "empty", Open: BytesOf(nil), Family: gpu.GFX11}})
+	d, err := Decode([]StreamFile{{Name: "a", Open: bytesOf(twoWaves()), Family: gpu.GFX11}, {Name: "empty", Open: bytesOf(nil), Family: gpu.GFX11}})
 	must(t, err)
 	if s := d.Streams[0]; s.Waves != 2 || s.Losses.OpenAtEnd != 1 || s.Packets == 0 || s.Family != "gfx11" {
 		t.Errorf("%+v", s)
 	}
 	var b bytes.Buffer
-	must(t, WritePackets(&b, StreamFile{Open: BytesOf(twoWaves()), Family: gpu.GFX11}))
+	must(t, WritePackets(&b, StreamFile{Open: bytesOf(twoWaves()), Family: gpu.GFX11}))
 	if first, _, _ := strings.Cut(b.String(), "\n"); !strings.HasPrefix(first, "0\t0\tHEADER\tversion=3") {
 		t.Errorf("first token %q", first)
 	}
@@ -298,7 +304,7 @@ func TestPrintable(t *testing.T) {
 // TestCut checks that a stream whose waves do not end is not called idle.
 func TestCut(t *testing.T) {
 	b := twoWaves()
-	d, err := Decode([]StreamFile{{Name: "a", Family: gpu.GFX11, Open: BytesOf(b[:len(b)/2])}})
+	d, err := Decode([]StreamFile{{Name: "a", Family: gpu.GFX11, Open: bytesOf(b[:len(b)/2])}})
 	must(t, err)
 	if s := d.Streams[0]; s.Waves != 0 || s.Losses.OpenAtEnd == 0 {
 		t.Fatalf("%+v", s)

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"maps"
@@ -18,11 +17,6 @@ type StreamFile struct {
 	Open   func() (io.ReadCloser, error)
 	Family gpu.Family
 	Header sqtt.Header
-}
-
-// BytesOf is a StreamFile's Open of bytes in memory.
-func BytesOf(b []byte) func() (io.ReadCloser, error) {
-	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
 }
 
 // traceFile is a capture's trace as a file.

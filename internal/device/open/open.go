@@ -62,17 +62,6 @@ func Device(ctx context.Context, spec string, o Options) (device.Device, error) 
 	return d, nil
 }
 
-// Simulated lists the specs of the simulated models that bare targets name.
-func Simulated() []string {
-	var out []string
-	for _, g := range gpu.Models() {
-		if m, err := gpu.Lookup(g.Target); err == nil && m.Name == g.Name {
-			out = append(out, "sim:"+g.Target)
-		}
-	}
-	return out
-}
-
 func orFallback(target string) string {
 	target, _, _ = strings.Cut(target, ":") // "gfx90a:xnack-"
 	if target == "" {
