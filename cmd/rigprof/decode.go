@@ -125,22 +125,24 @@ func (e *env) strict(on bool, q *report.Quality) error {
 
 // readStreams says how to read trace files. Call done at the end.
 func readStreams(e *env, names []string, o decodeOptions) (files []report.StreamFile, done func(), err error) {
-	var spools []string
+	var spools []*os.File
 	done = func() {
-		for _, s := range spools {
-			_ = os.Remove(s) // a temporary file
+		for _, f := range spools {
+			_ = f.Close() // only read
 		}
 	}
 	for _, name := range names {
-		path := name
+		open := func() (io.ReadCloser, error) { return os.Open(name) }
 		if st, serr := os.Stat(name); name == "-" || serr == nil && !st.Mode().IsRegular() && !st.IsDir() {
-			if path, err = spool(e.In, name); err != nil {
+			kept, size, err := spool(e.In, name)
+			if err != nil {
 				done()
 				return nil, nil, err
 			}
-			spools = append(spools, path)
+			spools = append(spools, kept)
+			open = func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(kept, 0, size)), nil }
 		}
-		f, err := readStream(name, path, o)
+		f, err := readStream(name, open, o)
 		if err != nil {
 			done()
 			return nil, nil, err
@@ -150,35 +152,34 @@ func readStreams(e *env, names []string, o decodeOptions) (files []report.Stream
 	return files, done, nil
 }
 
-// spool keeps what can be read once alone, standard input or a pipe, in a file: views read streams more than once.
-func spool(in io.Reader, name string) (path string, err error) {
+// spool keeps what can be read once alone, standard input or a pipe, in a file without a name: views read streams more than once.
+func spool(in io.Reader, name string) (f *os.File, size int64, err error) {
 	if name != "-" {
 		r, err := os.Open(name)
 		if err != nil {
-			return "", err
+			return nil, 0, err
 		}
 		defer func() { _ = r.Close() }() // only read
 		in = r
 	}
-	f, err := os.CreateTemp("", "rigprof-*.sqtt")
+	f, err = os.CreateTemp("", "rigprof-*.sqtt")
 	if err != nil {
-		return "", err
+		return nil, 0, fmt.Errorf("%s: a place to keep it: %w", name, err)
 	}
-	_, err = io.Copy(f, in)
-	if cerr := f.Close(); err == nil {
-		err = cerr
+	if err = os.Remove(f.Name()); err == nil { // however the program ends, nothing is left
+		size, err = io.Copy(f, in)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // a temporary file
-		return "", fmt.Errorf("%s: %w", name, err)
+		_ = f.Close() // the error says more
+		return nil, 0, fmt.Errorf("%s: %w", name, err)
 	}
-	return f.Name(), nil
+	return f, size, nil
 }
 
 // readStream looks at the beginning of a trace file.
-func readStream(name, path string, o decodeOptions) (report.StreamFile, error) {
-	f := report.StreamFile{Name: name, Family: o.family(), Header: gfx9Headers[o.Header], Open: func() (io.ReadCloser, error) { return os.Open(path) }}
-	r, err := os.Open(path)
+func readStream(name string, open func() (io.ReadCloser, error), o decodeOptions) (report.StreamFile, error) {
+	f := report.StreamFile{Name: name, Family: o.family(), Header: gfx9Headers[o.Header], Open: open}
+	r, err := open()
 	if err != nil {
 		return f, err
 	}

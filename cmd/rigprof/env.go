@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,10 +24,8 @@ const (
 	exitTimeout     = 124 // recording: --timeout passed
 	exitRecord      = 125 // recording: rigprof failed, was misused, or the GPU faulted
 
-	exitRegression   = 1 // analysis: a regression or a failed check
-	exitUsage        = 2 // analysis: the command line is wrong
-	exitData         = 3 // analysis: data unusable or not comparable
-	exitInconclusive = 4 // analysis: the data does not decide
+	exitUsage = 2 // analysis: the command line is wrong
+	exitData  = 3 // analysis: data unusable or not comparable
 )
 
 // records marks, as a cobra annotation, the commands that record.
@@ -37,6 +37,9 @@ type env struct {
 	Out    io.Writer // data
 	Err    io.Writer // everything else
 	Config *viper.Viper
+
+	recording  atomic.Bool // the command records
+	unfinished sync.Map    // files that are written beside their names
 
 	started bool // the command line was accepted: what fails from here on is not the command line
 }
@@ -52,6 +55,20 @@ func newEnv(in io.Reader, out, errw io.Writer) *env {
 // notef writes a remark for the user.
 func (e *env) notef(format string, args ...any) {
 	fmt.Fprintf(e.Err, "rigprof: "+format+"\n", args...)
+}
+
+// abandon ends the program at once where a signal is the cause. A recording goes on: it stops the GPU's work and keeps what there is.
+func (e *env) abandon(cause error) {
+	sig, ok := errors.AsType[*interruptError](cause)
+	if !ok || e.recording.Load() {
+		return
+	}
+	e.unfinished.Range(func(name, _ any) bool {
+		_ = os.Remove(name.(string)) // of our making
+		return true
+	})
+	e.notef("%v", sig)
+	os.Exit(sig.code())
 }
 
 // codeError is an error that asks for its own exit code.
@@ -203,7 +220,11 @@ func (e *env) output(path string, write func(w io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // fails once renamed, as it should
+	e.unfinished.Store(f.Name(), true)
+	defer func() {
+		_ = os.Remove(f.Name()) // fails once renamed, as it should
+		e.unfinished.Delete(f.Name())
+	}()
 	err = buffered(f, write)
 	if cerr := f.Chmod(mode); err == nil {
 		err = cerr

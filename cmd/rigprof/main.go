@@ -32,14 +32,18 @@ type interruptError struct{ signal syscall.Signal }
 
 func (e *interruptError) Error() string { return "interrupted (" + e.signal.String() + ")" }
 
+// code is the exit code, as shells give it to what a signal ended.
+func (e *interruptError) code() int { return 128 + int(e.signal) }
+
 // run is one invocation of rigprof; it returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
 	e := newEnv(in, out, errw)
 	root := newRootCmd(e)
 	root.SetArgs(args)
+	defer context.AfterFunc(ctx, func() { e.abandon(context.Cause(ctx)) })()
 	cmd, err := root.ExecuteContextC(ctx)
 	if cause, ok := errors.AsType[*interruptError](context.Cause(ctx)); ok && err != nil {
-		err = &codeError{128 + int(cause.signal), cause}
+		err = &codeError{cause.code(), cause}
 	}
 	return e.report(cmd, err)
 }

@@ -1,19 +1,52 @@
 package main
 
 import (
-	"context"
+	"bytes"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// asRigprof is set where the test binary is to be rigprof.
+const asRigprof = "TEST_AS_RIGPROF"
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"rigprof": func() {
-			os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-		},
-	})
+	if os.Getenv(asRigprof) != "" {
+		main()
+	}
+	testscript.Main(m, map[string]func(){"rigprof": main})
+}
+
+// A signal ends what reads at once, and no file is left.
+func TestInterrupt(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "decode", "--target", "gfx942", "-o", filepath.Join(dir, "out.csv"), "-")
+	cmd.Env = append(os.Environ(), asRigprof+"=1", "TMPDIR="+dir)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Write(make([]byte, 1<<20)); err != nil { // more than a pipe holds: it is being read
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the exit code tells
+	if code := cmd.ProcessState.ExitCode(); code != 130 || errs.String() != "rigprof: interrupted (interrupt)\n" {
+		t.Errorf("exit code %d, %q", code, errs.String())
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
 }
 
 // TestScripts runs testdata/script/*.txtar: what a user types and what comes back.

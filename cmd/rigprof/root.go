@@ -25,6 +25,7 @@ func newRootCmd(e *env) *cobra.Command {
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			e.recording.Store(cmd.Annotations[records] != "")
 			if cmd.Parent() != nil && cmd.Parent().Name() == "completion" {
 				return nil
 			}
