@@ -114,7 +114,10 @@ func readHead(r io.ReaderAt, off, size int64) (head, error) {
 func readPayload(r io.ReaderAt, off int64, h head, dec *zstd.Decoder) ([]byte, error) {
 	stored := make([]byte, h.stored)
 	if _, err := r.ReadAt(stored, off+recordBytes); err != nil && !(errors.Is(err, io.EOF) && h.stored == 0) {
-		return nil, err
+		if errors.Is(err, io.EOF) { // not the end that readers of a blob look for
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, fmt.Errorf("record at byte %d: %w", off, err)
 	}
 	if crc32.Checksum(stored, castagnoli) != h.sum {
 		return nil, fmt.Errorf("%w at byte %d: checksum", errDamaged, off)

@@ -186,11 +186,11 @@ func (s *Stream) eachWave(f func(w Wave) error) error {
 		d.Feed(b)
 		return take()
 	})
-	if err == nil {
-		d.Close()
-		err = take()
+	if err != nil {
+		return err
 	}
-	return err
+	d.Close()
+	return take()
 }
 
 // eachMarker reads the stream's realtime markers again.
@@ -232,19 +232,27 @@ func (d *Decoded) Tables(limit int) []Table {
 		s := &d.Streams[i]
 		streams.Add(s.File, s.Family, s.Bytes, s.Packets, s.Waves, s.Cycles, s.scan.markers, s.Losses.brief())
 		total += s.Waves
-		_ = s.eachWave(func(w Wave) error { // a file that changed meanwhile shows fewer
+		d.again(s.eachWave(func(w Wave) error {
 			if limit > 0 && len(waves.Rows) >= limit {
 				return errEnough
 			}
 			waves.Add(s.File, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, w.Stop-w.Start)
 			return nil
-		})
+		}))
 	}
 	leftOut(&waves, int(total), "waves", "--limit")
+	out := []Table{streams, waves}
 	if d.code != nil {
-		return []Table{streams, waves, d.instructions(limit), d.Quality.table()}
+		out = append(out, d.instructions(limit))
 	}
-	return []Table{streams, waves, d.Quality.table()}
+	return append(out, d.Quality.table())
+}
+
+// again notes an error of a pass that a table needs, but for errEnough.
+func (d *Decoded) again(err error) {
+	if err != nil && !errors.Is(err, errEnough) {
+		d.Quality.Note(capture.Loss, "", "the tables are not whole: %v", err)
+	}
 }
 
 // leftOut says below a table how many of its rows are missing.
@@ -367,17 +375,19 @@ func (d *Decoded) writeStream(j *jsonWriter, s *Stream) error {
 
 // Chrome writes the waves for a trace viewer.
 func (d *Decoded) Chrome(w io.Writer) error {
-	return timeline(w, nil, func(c *chrome.Writer) {
+	var failed error
+	err := timeline(w, nil, func(c *chrome.Writer) {
 		for i := range d.Streams {
 			s := &d.Streams[i]
 			l := newLanes(c, s.File, s.family, slotsOf(s.scan.where), d.markers(i), s.scan.psPerCycle(), 0, "wave")
-			_ = s.eachWave(func(w Wave) error { // a file that changed meanwhile shows fewer
+			failed = errors.Join(failed, s.eachWave(func(w Wave) error {
 				l.wave(w)
 				return nil
-			})
+			}))
 			l.close()
 		}
 	})
+	return errors.Join(failed, err)
 }
 
 // WritePackets lists a file's tokens, one a line: bit offset, time, name, fields.

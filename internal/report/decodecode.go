@@ -74,7 +74,7 @@ func (d *Decoded) WithCode(target string, codeFiles []CodeFile) error {
 	})
 	for i, n := range unplaced {
 		if errs[i] != nil {
-			return errs[i]
+			return fmt.Errorf("%s: %w", d.Streams[i].File, errs[i])
 		}
 		if n > 0 {
 			d.Quality.Note(capture.Warning, "is --code the object that ran, at the base where it was loaded?", "%s: %s in no code object", d.Streams[i].File, Plural(n, "instruction"))
@@ -196,13 +196,13 @@ func (d *Decoded) instructions(limit int) Table {
 	for i := range d.Streams {
 		total += d.Streams[i].insts
 	}
-	_ = d.eachInstruction(func(row []string) error { // a file that changed meanwhile shows fewer
+	d.again(d.eachInstruction(func(row []string) error {
 		if limit > 0 && len(t.Rows) >= limit {
 			return errEnough
 		}
 		t.Rows = append(t.Rows, row)
 		return nil
-	})
+	}))
 	leftOut(&t, int(total), "instructions", "--limit")
 	return t
 }

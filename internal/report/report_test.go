@@ -5,11 +5,13 @@ import (
 	"encoding/binary"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/gpu"
@@ -57,6 +59,36 @@ func (n *nibbles) end(sa, wgp, simd, slot uint64) {
 // bytesOf is a StreamFile's Open of bytes in memory.
 func bytesOf(b []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+}
+
+// A stream that cannot be read to its end is an error or a loss that says so, also where only the second pass fails.
+func TestUnreadable(t *testing.T) {
+	cut := func() (io.ReadCloser, error) {
+		return io.NopCloser(io.MultiReader(bytes.NewReader(twoWaves()), iotest.ErrReader(io.ErrUnexpectedEOF))), nil
+	}
+	if _, err := Decode([]StreamFile{{Name: "a", Open: cut, Family: gpu.GFX11}}); err == nil || err.Error() != "a: unexpected EOF" {
+		t.Errorf("error %v", err)
+	}
+	opens := 0
+	gone := func() (io.ReadCloser, error) {
+		if opens++; opens > 1 {
+			return cut()
+		}
+		return bytesOf(twoWaves())()
+	}
+	d, err := Decode([]StreamFile{{Name: "a", Open: gone, Family: gpu.GFX11}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func(io.Writer) error{"chrome": d.Chrome, "json": d.WriteJSON, "csv": d.WriteCSV} {
+		if err := write(io.Discard); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	d.Tables(0)
+	if n := d.Quality.Notes; len(n) == 0 || n[len(n)-1].Text != "the tables are not whole: unexpected EOF" {
+		t.Errorf("notes %+v", n)
+	}
 }
 
 // twoWaves is a stream with two waves, one in each array, and a third that has no end.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -68,15 +67,20 @@ func (s *StreamFile) pieces(f func(b []byte, last bool) error) error {
 	defer func() { _ = r.Close() }() // only read
 	buf := make([]byte, scanPiece)
 	for {
-		n, err := io.ReadFull(r, buf)
-		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		n := 0
+		var err error
+		for n < len(buf) && err == nil {
+			var k int
+			k, err = r.Read(buf[n:])
+			n += k
+		}
 		if ferr := f(buf[:n], err != nil); ferr != nil {
 			return ferr
 		}
+		if err == io.EOF { // itself: what damage cut off is io.ErrUnexpectedEOF, or wrapped
+			return nil
+		}
 		if err != nil {
-			if end {
-				err = nil
-			}
 			return err
 		}
 	}
