@@ -1,5 +1,7 @@
 package trace
 
+import "github.com/rigprof/rigprof/internal/device/sim/timing"
+
 // writer9 packs CDNA tokens. They are bytes; times count 4 shader cycles.
 type writer9 struct {
 	sink  *sink
@@ -162,4 +164,64 @@ func regCS9(addr uint16, data uint32) token9 {
 
 func reg9(addr uint16, data uint32) token9 {
 	return token9{2 | 1<<7 | 3<<10 | 1<<15 | uint64(addr)<<16 | uint64(data)<<32, 64}
+}
+
+// Bits of CDNA's TOKEN_MASK.
+const (
+	tok9WaveStart = 3
+	tok9WaveEnd   = 6
+	tok9Inst      = 10
+	tok9InstPC    = 11
+	tok9Data      = 12
+	tok9Issue     = 13
+	tok9Perf      = 14
+)
+
+// take9 turns an event of a CDNA GPU into a token.
+func (u *unit) take9(e *timing.Event) {
+	if u.value[rMode]&gfx9MaskCS == 0 {
+		return
+	}
+	p := &e.Place
+	switch e.Kind {
+	case timing.WaveStart:
+		if u.wants9(tok9WaveStart) {
+			u.w9.add(e.Time, waveStart9(p.SA, p.Unit, p.SIMD, p.Slot, int(e.Lanes)))
+		}
+		return
+	case timing.WaveEnd:
+		if u.wants9(tok9WaveEnd) {
+			u.w9.add(e.Time, waveEnd9(p.SA, p.Unit, p.SIMD, p.Slot))
+		}
+		return
+	case timing.SentData:
+		if u.wants9(tok9Data) {
+			u.w9.add(e.Time, shaderData9(p.SA, p.Unit, p.SIMD, p.Slot, e.Data))
+		}
+		return
+	}
+	if !u.inDetail(int(p.SA), int(p.Unit), int(p.SIMD)) {
+		return
+	}
+	switch e.Kind {
+	case timing.Stall, timing.Issue, timing.Immediate:
+		if !u.wants9(tok9Issue) {
+			return
+		}
+		state := uint64(1)
+		if e.Kind == timing.Issue {
+			state = 2
+		} else if e.Kind == timing.Immediate {
+			state = 3
+		}
+		u.w9.issue(e.Time, p.SIMD, p.Slot, state)
+	case timing.Typed:
+		if u.wants9(tok9Inst) && u.value[rTokenMask2]>>(e.Code&31)&1 != 0 {
+			u.w9.add(e.Time, inst9(p.SIMD, p.Slot, e.Code))
+		}
+	case timing.NewPC:
+		if u.wants9(tok9InstPC) {
+			u.w9.add(e.Time, instPC9(p.SIMD, p.Slot, e.PC))
+		}
+	}
 }
