@@ -45,7 +45,12 @@ func newPM4DisasmCmd(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.output(output, func(w io.Writer) error { return pm4.Disassemble(w, g.GC, words) })
+			return e.output(output, func(w io.Writer) error {
+				if err := pm4.Disassemble(w, g.GC, words); err != nil {
+					return fmt.Errorf("%s: %w", args[0], err)
+				}
+				return nil
+			})
 		},
 	}
 	cmd.Flags().StringVar(&name, "gpu", "gfx1100", "`GPU` whose registers the words name: a target or a model of 'rigprof list gpus'")

@@ -391,6 +391,9 @@ func (r *run) locate(err error) error {
 	if perr != nil {
 		return err
 	}
+	if lo, hi := r.object.Span(); pc-r.base < lo || pc-r.base >= hi {
+		return err // a jump led out of the code: the fault's own words say where to
+	}
 	for _, fr := range r.object.Line(pc - r.base) {
 		if fr.Line > 0 {
 			return fmt.Errorf("%w (%s:%d, offset %#x of %s)", err, fr.File, fr.Line, pc-r.base, r.Name)

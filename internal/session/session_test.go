@@ -162,6 +162,24 @@ func TestFault(t *testing.T) {
 	}
 }
 
+// A jump out of the code has no offset in the code object, nor a source line.
+func TestFaultElsewhere(t *testing.T) {
+	var buf bytes.Buffer
+	o := options(t, "vadd", &buf, open.Options{})
+	code := bytes.Replace(o.Data, []byte{1, 0, 0x85, 0xbf}, []byte{2, 0x48, 0x80, 0xbe}, 1) // s_clause 0x1: s_setpc_b64 s[2:3]
+	if bytes.Equal(code, o.Data) {
+		t.Fatal("vadd does not begin with s_clause 0x1")
+	}
+	o.Data = code
+	_, err := Count(t.Context(), CountOptions{Options: o, Names: []string{"SQ_WAVES"}})
+	if f, ok := errors.AsType[*device.Fault](err); !ok || !f.Memory || f.Addr != 0 {
+		t.Fatalf("%v", err)
+	}
+	if strings.Contains(err.Error(), "offset") || !strings.Contains(err.Error(), "instruction fetch") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestTimeout(t *testing.T) {
 	var buf bytes.Buffer
 	o := options(t, "spin_long", &buf, open.Options{})
