@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -48,6 +49,7 @@ type hotPart struct {
 	dispatch, engine int
 
 	feed     func(run *analysis.Run) (cut int) // gives its traced waves to a run, and tells how many of them it has in part; it can be asked again
+	failed   func() error                      // what kept a later pass from reading all that the first one read; nil: nothing can
 	traced   int64                             // waves whose instructions were traced
 	from, to int64                             // of them
 	crowd    crowd                             // of all waves
@@ -427,6 +429,17 @@ type again struct {
 	window func(l *analysis.Life, where analysis.Where, w analysis.Window) // every window of every traced wave, those of a wave in order
 	wave   func(w *TracedWave)                                             // every traced wave, in order of start
 	ended  func(l *analysis.Life)                                          // every traced wave once all its windows were given
+}
+
+// reread is what kept passes behind the first one from reading all of it: what they gave is not whole.
+func (h *Hot) reread() error {
+	var err error
+	for _, p := range h.parts {
+		if p.failed != nil && p.failed() != nil {
+			err = errors.Join(err, fmt.Errorf("engine %d, read again: %w", p.engine, p.failed()))
+		}
+	}
+	return err
 }
 
 // again goes through a part's stream once more.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -27,6 +28,7 @@ type hotStream struct {
 
 	scanned *scanned // of the first pass
 	crowd   *crowd
+	failed  error // of a later pass
 }
 
 // HotCapture loads the instruction traces of a capture, which must stay open while views are made.
@@ -162,7 +164,11 @@ func makeHot(device DeviceDoc, target string, streams []*hotStream, code []loade
 	arch, _ := isa.ArchOf(target)
 	parts := make([]*hotPart, len(streams))
 	for i, s := range streams {
-		parts[i] = &hotPart{dispatch: s.dispatch, engine: s.engine, feed: func(run *analysis.Run) int { return s.feed(arch, code, run) }}
+		parts[i] = &hotPart{
+			dispatch: s.dispatch, engine: s.engine,
+			feed:   func(run *analysis.Run) int { return s.feed(arch, code, run) },
+			failed: func() error { return s.failed },
+		}
 		s.crowd = &parts[i].crowd
 	}
 	objects := make([]*codeobj.Object, len(code))
@@ -279,9 +285,12 @@ func (s *hotStream) feed(arch isa.Arch, code []loadedCode, run *analysis.Run) (c
 		run.Advance(int64(w.Now()))
 	}
 	r := s.scan(o)
-	if s.scanned == nil {
+	switch {
+	case s.scanned == nil:
 		s.scanned = r
 		s.crowd.close()
+	case s.scanned.err == nil:
+		s.failed = cmp.Or(s.failed, r.err)
 	}
 	return cut
 }

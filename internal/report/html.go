@@ -91,7 +91,7 @@ func (h *Hot) WriteHTML(w io.Writer) error {
 	var packed bytes.Buffer
 	b64 := base64.NewEncoder(base64.StdEncoding, &packed)
 	gz := gzip.NewWriter(b64)
-	if err := h.packWaves(gz); err != nil {
+	if err := cmp.Or(h.packWaves(gz), h.reread()); err != nil {
 		return err
 	}
 	if err := gz.Close(); err != nil {

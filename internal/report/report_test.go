@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +88,32 @@ func TestUnreadable(t *testing.T) {
 	}
 	d.Tables(0)
 	if n := d.Quality.Notes; len(n) == 0 || n[len(n)-1].Text != "the tables are not whole: unexpected EOF" {
+		t.Errorf("notes %+v", n)
+	}
+}
+
+// Views of instructions read the stream again, and tell where they could not.
+func TestUnreadableAgain(t *testing.T) {
+	data, err := os.ReadFile("../../testdata/traces/vadd-gfx1100-se0.sqtt")
+	must(t, err)
+	opens := 0
+	gone := func() (io.ReadCloser, error) {
+		if opens++; opens > 1 {
+			data := data[:len(data)/2]
+			return io.NopCloser(io.MultiReader(bytes.NewReader(data), iotest.ErrReader(io.ErrUnexpectedEOF))), nil
+		}
+		return bytesOf(data)()
+	}
+	h, err := HotFiles("gfx1100", []StreamFile{{Name: "a", Open: gone, Family: gpu.GFX11}}, nil)
+	must(t, err)
+	l := h.WaveList()
+	for name, write := range map[string]func(io.Writer) error{"html": h.WriteHTML, "json": l.WriteJSON, "csv": l.WriteCSV} {
+		if err := write(io.Discard); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	l.Tables(0)
+	if n := l.Quality.Notes; n[len(n)-1].Text != "the tables are not whole: engine 0, read again: unexpected EOF" {
 		t.Errorf("notes %+v", n)
 	}
 }

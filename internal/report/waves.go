@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rigprof/rigprof/internal/analysis"
+	"github.com/rigprof/rigprof/internal/capture"
 )
 
 // WaveList is every traced wave with its cycles by state, and a picture of the slots over time: the document rigprof/waves/1. Waves stay in
@@ -107,6 +108,9 @@ func (l *WaveList) Tables(limit int) []Table {
 	out := append([]Table{t, l.occupancy()}, pictures...)
 	if len(h.Markers) > 0 {
 		out = append(out, markerSums(h.Markers, limit), markerTable(h.Markers, h.family, limit))
+	}
+	if err := h.reread(); err != nil {
+		l.Quality.Note(capture.Loss, "", "the tables are not whole: %v", err)
 	}
 	return append(out, l.Quality.table())
 }
@@ -276,7 +280,7 @@ func (l *WaveList) WriteCSV(w io.Writer) error {
 		_ = cw.Write(row)
 	}
 	cw.Flush()
-	return cw.Error()
+	return errors.Join(cw.Error(), h.reread())
 }
 
 // WriteJSON writes the document.
@@ -296,7 +300,7 @@ func (l *WaveList) WriteJSON(w io.Writer) error {
 	}
 	j.field("quality", l.Quality)
 	j.end()
-	return j.close()
+	return errors.Join(j.close(), h.reread())
 }
 
 // Chrome is in show.
