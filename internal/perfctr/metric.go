@@ -1,6 +1,7 @@
 package perfctr
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -381,10 +382,10 @@ func (e *evaluator) fold(v operand, op string) Number {
 	if !v.vector {
 		return v.n
 	}
-	out, count, why := Number{}, 0, "the counter has no unit"
+	out, count, why := Number{}, 0, ""
 	for _, x := range v.values {
 		if x.NA != "" {
-			if count == 0 {
+			if why == "" { // the first: later units may be ones that the board lacks
 				why = x.NA
 			}
 			continue
@@ -404,7 +405,7 @@ func (e *evaluator) fold(v operand, op string) Number {
 		count++
 	}
 	if count == 0 {
-		return Number{NA: why}
+		return Number{NA: cmp.Or(why, "the counter has no unit")}
 	}
 	if op == "avr" {
 		out.F /= float64(count)

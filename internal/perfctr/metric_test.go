@@ -27,10 +27,14 @@ func TestEvaluate(t *testing.T) {
 		reading("SQ_WAVES", 10, 0, 30, 0), reading("SQ_INSTS_VALU", 100, 300), reading("GRBM_GUI_ACTIVE", 50), reading("GRBM_COUNT", 200),
 		reading("GL2C_HIT", 3, 1), reading("GL2C_MISS", 0, 0), reading("SQ_INST_LEVEL_LDS", 1), reading("SQ_ACCUM_PREV", 600), reading("SQ_INSTS_LDS", 20),
 	})
+	stall := reading("GL2C_MC_WRREQ_STALL", 0, 0)
+	stall.Values[0], stall.Values[1] = perfctr.Value{NA: "not modelled"}, perfctr.Value{NA: "the board lacks it"}
+	m.Add(g, []perfctr.Reading{stall})
 	for _, tc := range []struct {
 		expr string
 		want perfctr.Number
 	}{
+		{"WriteUnitStalled", perfctr.Number{NA: "not modelled"}},
 		{"SQ_WAVES", perfctr.Number{F: 40}},
 		{"VALUInsts", perfctr.Number{F: 10}},
 		{"GPU_UTIL", perfctr.Number{F: 25}},

@@ -263,11 +263,11 @@ func (t *Counted) Tables(limit int) []Table {
 			if n, ok := v.Value.(uint64); ok && d.WavesLaunched > 0 {
 				per = fmt.Sprintf("%.2f", float64(n)/float64(d.WavesLaunched))
 			}
-			block := v.Block
+			block, units := v.Block, any(len(v.Units))
 			if block == "" {
-				block = "metric"
+				block, units = "metric", "-"
 			}
-			vs.Add(i, v.Name, block, valueText(v.Value, v.AtLeast), per, len(v.Units), dash(v.Reason))
+			vs.Add(i, v.Name, block, valueText(v.Value, v.AtLeast), per, units, dash(v.Reason))
 			if !t.PerUnit {
 				continue
 			}
