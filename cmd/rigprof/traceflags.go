@@ -91,6 +91,11 @@ func (o *traceFlags) apply(t *session.TraceOptions) error {
 			return fmt.Errorf("--engine-unit %d=…: engine %d traces no instructions; name it in --detail-engines", engine, engine)
 		}
 	}
+	for i, name := range o.Counters {
+		if slices.Contains(o.Counters[:i], name) {
+			return fmt.Errorf("--trace-counters names %s twice", name)
+		}
+	}
 	if o.CounterRate != 0 && len(o.Counters) == 0 {
 		return fmt.Errorf("--trace-counter-rate goes with --trace-counters")
 	}

@@ -42,22 +42,18 @@ func samplesOf(tr *capture.Trace) []CounterSample {
 	return list
 }
 
-// samplesTable sums the samples of each dispatch up by counter.
+// samplesTable sums the samples of each dispatch up by counter. One without samples counted 0: those are left out of traces.
 func (t *Traced) samplesTable() Table {
 	out := Table{Title: "counters in the traces", Columns: []Column{Number("dispatch"), Text("counter"), Number("total"), Number("samples")}}
 	for i := range t.Dispatches {
-		type sum struct{ total, n int64 }
-		sums := map[string]sum{}
-		var order []string
-		for _, s := range t.Dispatches[i].Samples {
-			v, ok := sums[s.Name]
-			if !ok {
-				order = append(order, s.Name)
+		for _, name := range t.Dispatches[i].Counters {
+			var total, n int64
+			for _, s := range t.Dispatches[i].Samples {
+				if s.Name == name {
+					total, n = total+int64(s.Value), n+1
+				}
 			}
-			sums[s.Name] = sum{v.total + int64(s.Value), v.n + 1}
-		}
-		for _, name := range order {
-			out.Add(i, name, sums[name].total, sums[name].n)
+			out.Add(i, name, total, n)
 		}
 	}
 	return out

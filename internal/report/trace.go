@@ -59,8 +59,9 @@ type Traced struct {
 // TraceDispatch is one dispatch's waves, engine by engine in the order they end. Times are shader cycles from the start of the engine's trace.
 type TraceDispatch struct {
 	Launch
-	Waves   []EngineWave    `json:"waves"`
-	Samples []CounterSample `json:"counter_samples,omitempty"` // gfx9, engine by engine in order of time
+	Waves    []EngineWave    `json:"waves"`
+	Counters []string        `json:"trace_counters,omitempty"`  // gfx9, sampled into the trace; one without samples counted 0
+	Samples  []CounterSample `json:"counter_samples,omitempty"` // of them, engine by engine in order of time
 
 	realtime map[int][][2]int64     // by engine
 	seen     int64                  // waves
@@ -222,6 +223,9 @@ func traceOf(c *capture.Capture, scans []*scanned) *Traced {
 			d.Waves = append(d.Waves, EngineWave{tr.Engine, w})
 		}
 		d.Samples = append(d.Samples, samplesOf(tr)...)
+		if d.Counters == nil {
+			d.Counters = tr.Counters
+		}
 		d.realtime[tr.Engine] = append(d.realtime[tr.Engine], r.realtime...)
 		d.seen += r.waves
 		if d.where[tr.Engine] == nil {
