@@ -405,7 +405,7 @@ var descriptions = [...]struct{ name, text string }{
 	{"TA_BUFFER_ATOMIC_WAVEFRONTS", "buffer atomics that the texture address unit took"},
 	{"TA_BUFFER_COALESCED_READ_CYCLES", "cycles of merged buffer loads sent to the vector cache"},
 	{"TA_BUFFER_COALESCED_WRITE_CYCLES", "cycles of merged buffer stores sent to the vector cache"},
-	{"TA_BUFFER_LOAD_WAVEFRONTS", "buffer loads that the texture address unit took"},
+	{"TA_BUFFER_LOAD_WAVEFRONTS", "buffer loads that the texture address unit took; on a simulated GPU also buffer_gl0_inv and the like, which no hardware has confirmed"},
 	{"TA_BUFFER_READ_WAVEFRONTS", "buffer loads that the texture address unit took"},
 	{"TA_BUFFER_STORE_WAVEFRONTS", "buffer stores that the texture address unit took"},
 	{"TA_BUFFER_TOTAL_CYCLES", "cycles of buffer instructions sent to the vector cache"},

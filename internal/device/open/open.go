@@ -56,8 +56,11 @@ func Device(ctx context.Context, spec string, o Options) (device.Device, error) 
 		return nil, fmt.Errorf("device %q: want auto, a GPU's number, sim or sim:MODEL", spec)
 	}
 	d, err := kfd.Open(kfd.Linux{}, n, kfd.Options{Spec: spec, KeepPower: o.KeepPower, WaitLimit: o.WaitLimit})
+	if errors.Is(err, device.ErrNotSupported) {
+		return nil, fmt.Errorf("device %d: %w; device sim is a simulated GPU", n, err)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("device %d: %w", n, err)
 	}
 	return d, nil
 }
