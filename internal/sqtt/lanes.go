@@ -44,6 +44,12 @@ var (
 
 func waveLaneEvents(k Kind) bool { return k == KindMisc || waveEvents(k) }
 
+// laneTable is what lanes scan by: a scanTable, or a walkTable, whose words are a scanTable's too.
+type laneTable struct {
+	word *scanTable
+	walk *walkTable // nil: of an event the scan word before its entry is kept
+}
+
 // fill takes the first size bytes of a window, and some more.
 func (s *laneScan) fill(win *window, size uint64) {
 	fillPlanes(s.planes[:planeOdd], s.planes[planeOdd:], win[:min((size+47)&^15, windowBytes+windowSlack)])
@@ -102,20 +108,29 @@ func (s *laneScan) runGeneric(tab *scanTable) {
 	}
 }
 
+// step takes one entry.
+func (s *laneScan) step(tab laneTable, acc, n uint64) (uint64, uint64) {
+	key := bits.ReverseBytes16(s.key(acc))
+	e := tab.word[key]
+	next, kept := acc+uint64(e&(1<<scanEvent-1)), acc
+	if tab.walk != nil {
+		kept = next + uint64(int64(tab.walk.back[key]))
+	}
+	s.events[n%uint64(len(s.events))] = kept
+	return next, n + uint64(e>>scanEvent)
+}
+
 // one scans alone from acc to a limit or a little beyond. Events go to index n on.
-func (s *laneScan) one(tab *scanTable, acc, n, limit uint64) (uint64, uint64) {
+func (s *laneScan) one(tab laneTable, acc, n, limit uint64) (uint64, uint64) {
 	for uint64(uint16(acc)) < limit {
-		s.events[n%uint64(len(s.events))] = acc
-		e := tab[bits.ReverseBytes16(s.key(acc))]
-		n += uint64(e >> scanEvent)
-		acc += uint64(e & (1<<scanEvent - 1))
+		acc, n = s.step(tab, acc, n)
 	}
 	return acc, n
 }
 
 // window scans the tokens of the first size nibbles of a window, from nibble start on. In a full window it leaves the last
 // few to the next one. It gives the scan word at the end and the events in one or more pieces.
-func (s *laneScan) window(tab *scanTable, win *window, start, size uint64) (end uint64, pieces []piece) {
+func (s *laneScan) window(tab laneTable, win *window, start, size uint64) (end uint64, pieces []piece) {
 	const least = 128 // nibbles that are worth a lane
 	s.fill(win, size/2)
 	limit := max(start, size-min(size, laneTail))
@@ -141,12 +156,9 @@ func (s *laneScan) window(tab *scanTable, win *window, start, size uint64) (end 
 		stop, guess, skip := s.start[j+1], s.start[j], uint64(j)*laneEvents
 		for uint16(acc) != uint16(guess) && uint64(uint16(acc)) < stop && uint64(uint16(guess)) < stop {
 			if uint16(acc) < uint16(guess) {
-				s.events[n%uint64(len(s.events))] = acc
-				e := tab[bits.ReverseBytes16(s.key(acc))]
-				n += uint64(e >> scanEvent)
-				acc += uint64(e & (1<<scanEvent - 1))
+				acc, n = s.step(tab, acc, n)
 			} else {
-				e := tab[bits.ReverseBytes16(s.key(guess))]
+				e := tab.word[bits.ReverseBytes16(s.key(guess))]
 				skip += uint64(e >> scanEvent)
 				guess += uint64(e & (1<<scanEvent - 1))
 			}
@@ -160,26 +172,27 @@ func (s *laneScan) window(tab *scanTable, win *window, start, size uint64) (end 
 		acc, n, first = s.done[j].acc, s.done[j].n, skip
 	}
 	for uint64(uint16(acc)) < size { // the stream's end, as far as entries are wholly before it
-		e := tab[bits.ReverseBytes16(s.key(acc))]
-		if uint64(uint16(acc))+uint64(e&31) > size {
+		if uint64(uint16(acc))+uint64(tab.word[bits.ReverseBytes16(s.key(acc))]&31) > size {
 			break
 		}
-		s.events[n%uint64(len(s.events))] = acc
-		n += uint64(e >> scanEvent)
-		acc += uint64(e & (1<<scanEvent - 1))
+		acc, n = s.step(tab, acc, n)
 	}
 	pieces = append(pieces, piece{events: s.events[first:n], base: base})
 	return acc + base<<scanTime, pieces
 }
 
 // scan takes every lane from its start to the next one's. Those that are there already go on for nothing meanwhile.
-func (s *laneScan) scan(tab *scanTable) {
+func (s *laneScan) scan(tab laneTable) {
 	for j := range s.acc {
 		s.acc[j], s.n[j], s.limit[j] = s.start[j], uint64(j)*laneEvents, s.start[j+1]
 	}
 	const never = 1<<16 - 1
 	for left := scanLanes; left > 0; {
-		s.run(tab)
+		if tab.walk != nil {
+			s.walkRun(tab.walk)
+		} else {
+			s.run(tab.word)
+		}
 		for j := range s.acc {
 			switch {
 			case uint64(uint16(s.acc[j])) < s.limit[j]:

@@ -80,7 +80,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 	if s.lanes == nil {
 		s.lanes = new(laneScan)
 	}
-	end, pieces := s.lanes.window(tab, win, start, uint64(2*size))
+	end, pieces := s.lanes.window(laneTable{word: tab}, win, start, uint64(2*size))
 	var p Packet
 	waves, n := d.roomFor(pieces)
 	r := waveRun{scan: s.lanes, live: d.live, bits: d.bits, place: place, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs, markers: d.res.Markers}

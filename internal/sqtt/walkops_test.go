@@ -32,7 +32,7 @@ func TestRecordTwins(t *testing.T) {
 			f, tab, ops = gpu.GFX12, walkTable12(), walkOps12()
 		}
 		size := copy(win[:windowBytes], randomTrace(rng, f, 200+rng.IntN(6000)))
-		_, pieces := s.walkWindow(tab, &win, 0, uint64(2*size))
+		_, pieces := s.window(tab.lanes(), &win, 0, uint64(2*size))
 		add := uint64(rng.IntN(1<<20)) << scanTime
 		for _, p := range pieces {
 			for events := p.events; len(events) > 0; {

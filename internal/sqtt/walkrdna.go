@@ -151,7 +151,7 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 	if s.lanes == nil {
 		s.lanes = new(laneScan)
 	}
-	end, pieces := s.lanes.walkWindow(tab, win, start, uint64(2*size))
+	end, pieces := s.lanes.window(tab.lanes(), win, start, uint64(2*size))
 	k := d.walk
 	if k.cache.full {
 		k.forget()

@@ -17,6 +17,9 @@ type walkTable struct {
 	back [1 << 16]int8 // from the entry's end to where its event's token begins, in nibbles; not above 0
 }
 
+// lanes is the table as lanes take it.
+func (t *walkTable) lanes() laneTable { return laneTable{(*scanTable)(&t.word), t} }
+
 func newWalkTable(f gpu.Family) *walkTable {
 	keys := keysOf(f)
 	tab := new(walkTable)
@@ -65,96 +68,8 @@ func (s *laneScan) walkRunGeneric(tab *walkTable) {
 			if uint16(acc) >= uint16(s.limit[j]) {
 				return
 			}
-			acc, n := s.walkStep(tab, acc, s.n[j])
-			s.acc[j], s.n[j] = s.walkStep(tab, acc, n)
-		}
-	}
-}
-
-// walkStep takes one entry.
-func (s *laneScan) walkStep(tab *walkTable, acc, n uint64) (uint64, uint64) {
-	key := bits.ReverseBytes16(s.key(acc))
-	e := tab.word[key]
-	acc += uint64(e & (1<<scanEvent - 1))
-	s.events[n%uint64(len(s.events))] = acc + uint64(int64(tab.back[key]))
-	return acc, n + uint64(e>>scanEvent)
-}
-
-// walkOne scans alone from acc to a limit or a little beyond.
-func (s *laneScan) walkOne(tab *walkTable, acc, n, limit uint64) (uint64, uint64) {
-	for uint64(uint16(acc)) < limit {
-		acc, n = s.walkStep(tab, acc, n)
-	}
-	return acc, n
-}
-
-// walkWindow is window for the walk.
-func (s *laneScan) walkWindow(tab *walkTable, win *window, start, size uint64) (end uint64, pieces []piece) {
-	const least = 128 // nibbles that are worth a lane
-	s.fill(win, size/2)
-	limit := max(start, size-min(size, laneTail))
-	lanes := 1
-	if part := (limit - start) / scanLanes; part >= least {
-		lanes = scanLanes
-		for j := range s.start {
-			s.start[j] = (start + uint64(j)*part) &^ 63
-		}
-	}
-	s.start[0], s.start[lanes] = start, limit
-	if lanes > 1 {
-		s.walkLanes(tab)
-	} else {
-		s.done[0].acc, s.done[0].n = s.walkOne(tab, start, 0, limit)
-	}
-
-	acc, n, first, base := s.done[0].acc, s.done[0].n, uint64(0), uint64(0)
-	pieces = s.pieces[:0]
-	for j := 1; j < lanes; j++ {
-		stop, guess, skip := s.start[j+1], s.start[j], uint64(j)*laneEvents
-		for uint16(acc) != uint16(guess) && uint64(uint16(acc)) < stop && uint64(uint16(guess)) < stop {
-			if uint16(acc) < uint16(guess) {
-				acc, n = s.walkStep(tab, acc, n)
-			} else {
-				e := tab.word[bits.ReverseBytes16(s.key(guess))]
-				skip += uint64(e >> scanEvent)
-				guess += uint64(e & (1<<scanEvent - 1))
-			}
-		}
-		if uint16(acc) != uint16(guess) {
-			acc, n = s.walkOne(tab, acc, n, stop)
-			continue
-		}
-		pieces = append(pieces, piece{events: s.events[first:n], base: base})
-		base += acc>>scanTime - guess>>scanTime
-		acc, n, first = s.done[j].acc, s.done[j].n, skip
-	}
-	for uint64(uint16(acc)) < size { // the stream's end, as far as entries are wholly before it
-		if uint64(uint16(acc))+uint64(tab.word[bits.ReverseBytes16(s.key(acc))]&31) > size {
-			break
-		}
-		acc, n = s.walkStep(tab, acc, n)
-	}
-	pieces = append(pieces, piece{events: s.events[first:n], base: base})
-	return acc + base<<scanTime, pieces
-}
-
-// walkLanes takes every lane from its start to the next one's. Those that are there already go on for nothing meanwhile.
-func (s *laneScan) walkLanes(tab *walkTable) {
-	for j := range s.acc {
-		s.acc[j], s.n[j], s.limit[j] = s.start[j], uint64(j)*laneEvents, s.start[j+1]
-	}
-	const never = 1<<16 - 1
-	for left := scanLanes; left > 0; {
-		s.walkRun(tab)
-		for j := range s.acc {
-			switch {
-			case uint64(uint16(s.acc[j])) < s.limit[j]:
-			case s.limit[j] == never:
-				s.acc[j] = 0
-			default:
-				s.done[j].acc, s.done[j].n, s.limit[j] = s.acc[j], s.n[j], never
-				left--
-			}
+			acc, n := s.step(tab.lanes(), acc, s.n[j])
+			s.acc[j], s.n[j] = s.step(tab.lanes(), acc, n)
 		}
 	}
 }
