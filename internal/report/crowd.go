@@ -34,7 +34,7 @@ type edge struct {
 	step int64
 }
 
-// maxEdges bounds what one wave that never ends makes keep; with more, the most at once is a lower bound.
+// maxEdges bounds what one wave that never ends makes keep; with more, the most at once and the cycles are lower bounds.
 const maxEdges = 1 << 20
 
 // add takes waves that ended. Those that end later started at oldest or later.
@@ -76,7 +76,8 @@ func (c *crowd) close() { c.settle(math.MaxInt64) }
 
 func (t *together) add(start, stop int64) {
 	t.waves++
-	t.edges = append(t.edges, edge{start, 1}, edge{stop, -1})
+	// Where edges were counted early, what comes behind counts from there on.
+	t.edges = append(t.edges, edge{max(start, t.last), 1}, edge{max(stop, t.last), -1})
 }
 
 // settle counts the edges before a time; step, which may be nil, gets the number of waves from then on.

@@ -61,7 +61,7 @@ func BenchmarkPackets(b *testing.B) {
 func BenchmarkCount(b *testing.B) {
 	for _, c := range benchCaptures {
 		b.Run(c, func(b *testing.B) {
-			benchmarkStreams(b, c, func(f gpu.Family, buf []byte) { CountPackets(f, HeaderAuto, buf) })
+			benchmarkStreams(b, c, func(f gpu.Family, buf []byte) { counted(f, buf) })
 		})
 	}
 }

@@ -2,8 +2,6 @@ package sqtt
 
 import (
 	"encoding/binary"
-	"errors"
-	"io"
 	"math"
 	"slices"
 	"sync"
@@ -28,29 +26,6 @@ func DecodeWavesWith(f gpu.Family, h Header, buf []byte) *Result {
 }
 
 var decoderPool = sync.Pool{New: func() any { return new(WaveDecoder) }}
-
-// ReadWaves decodes a stream of any size in constant memory. After each piece of it emit gets the result so far; Waves,
-// Markers and Losses.First hold what the piece added, for the time of the call. The last call's totals are the stream's.
-func ReadWaves(f gpu.Family, h Header, r io.Reader, emit func(*Result) error) error {
-	var d WaveDecoder
-	d.Reset(f, h)
-	buf := make([]byte, 256<<10)
-	for {
-		n, err := io.ReadFull(r, buf)
-		d.Feed(buf[:n])
-		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		if err != nil && !end {
-			return err
-		}
-		if end {
-			d.Close()
-		}
-		if err := emit(&d.res); err != nil || end {
-			return err
-		}
-		d.res.Waves, d.res.Markers, d.res.Losses.First = d.res.Waves[:0], d.res.Markers[:0], d.res.Losses.First[:0]
-	}
-}
 
 // WaveDecoder decodes a stream that comes in pieces; the result is the same however it is cut. Reset makes it
 // ready for a stream.

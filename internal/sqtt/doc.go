@@ -6,8 +6,9 @@
 // tables/tokens.tsv, fields.tsv and ops.tsv, where each row states its source.
 //
 //   - [Packets] lists every token: kind, place, time, fields.
-//   - [DecodeWaves] gives the waves that start and end in a stream, realtime markers and losses; [ReadWaves] does so for
-//     a reader in constant memory, a [WaveDecoder] for pieces as they come; [NewClock] maps shader time to the GPU's clock.
+//   - [DecodeWaves] gives the waves that start and end in a stream, realtime markers and losses, a [WaveDecoder]
+//     those of a stream of any size in pieces; [NewClock] maps shader time to the GPU's clock.
+//   - A [Lister] lists or counts the tokens of a stream in pieces.
 //   - [Walk], or a [Walker] for pieces, gives the traced waves' instructions besides: when each was issued, how long it
 //     stalled and lasted, and its address in a [Code], such as a [Program] of code objects.
 //   - [ReadShaderData] gives the words that waves sent with s_ttracedata. No capture of ours holds any: layouts and rules are AMD's.

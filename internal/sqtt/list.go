@@ -98,14 +98,6 @@ func (l *Lister) skip(buf []byte) {
 	l.Tokens += n
 }
 
-// ShaderData is the word that the token holds; false where it holds none that counts. See [ReadShaderData].
-func (p *Packet) ShaderData() (ShaderData, bool) {
-	if p.Kind != KindShaderData && p.Kind != KindShaderDataShort {
-		return ShaderData{}, false
-	}
-	return shaderData(p)
-}
-
 // OldestOpen is the time at which the oldest wave that runs started, the greatest time where none does.
 func (d *WaveDecoder) OldestOpen() Cycles {
 	oldest := Cycles(math.MaxInt64)

@@ -340,33 +340,3 @@ func load(buf []byte, pos int) (w uint64, hi uint8) {
 	h := uint64(binary.LittleEndian.Uint16(b[8:]))
 	return binary.LittleEndian.Uint64(b[:])>>s | h<<1<<(63-s), uint8(h >> s)
 }
-
-// CountPackets is how many whole tokens a stream has.
-func CountPackets(f gpu.Family, h Header, buf []byte) int64 {
-	d := newPlain(f)
-	pos, n := 0, int64(0)
-	if f == gpu.GFX9 {
-		pos = headerBytes(h, buf) * 8
-	}
-	const longest = 72
-	var p Packet
-	for {
-		if !d.ext { // lengths alone, as long as they say all
-			keys := d.keys
-			for pos+longest <= len(buf)*8 {
-				i := pos >> 3
-				l := &keys[uint8(binary.LittleEndian.Uint16(buf[i:i+2])>>(pos&4))]
-				if l.bits == 0 || l.kind == KindHeader || l.kind == KindWaveStartExt {
-					break
-				}
-				pos += int(l.bits)
-				n++
-			}
-		}
-		if !d.next(&p, buf, pos, true) {
-			return n
-		}
-		pos += int(p.Bits)
-		n++
-	}
-}

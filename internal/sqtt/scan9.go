@@ -241,15 +241,9 @@ func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, f
 			i := int(uint16(e)) * 2
 			w := binary.LittleEndian.Uint32(win[i : i+4])
 			now := r.origin + Cycles(piece.base+e>>scanTime)*4
-			if w&0xe00f == misc9TimeReset<<13 && d.look == 0 {
-				stamped := now + Cycles(w>>4&0xff)*4
-				ts, found, on := nextTime(buf, at+i+2, at+i+2+lookAhead, final)
-				if on < 0 {
-					if found {
-						r.origin += d.reset(stamped, ts) - stamped
-					}
-					continue
-				}
+			if by, ok := d.timeReset(w, now, buf, at+i, final); ok {
+				r.origin += by
+				continue
 			}
 			d.now, d.pos, d.res.Waves, d.open = now, (at+i)*8, r.waves[:r.n], d.open+r.open
 			r.open = 0
@@ -269,4 +263,20 @@ func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, f
 	d.now = r.origin + Cycles(end>>scanTime)*4
 	d.pos = (at + int(uint16(end))*2) * 8
 	return size == windowBytes
+}
+
+// timeReset takes the MISC w at byte i if it is a TIME_RESET whose TIME is in buf, and tells by how much it moves the clock.
+func (d *WaveDecoder) timeReset(w uint32, now Cycles, buf []byte, i int, final bool) (by Cycles, ok bool) {
+	if w&0xe00f != misc9TimeReset<<13 || d.look != 0 {
+		return 0, false
+	}
+	stamped := now + Cycles(w>>4&0xff)*4
+	ts, found, on := nextTime(buf, i+2, i+2+lookAhead, final)
+	if on >= 0 {
+		return 0, false
+	}
+	if found {
+		by = d.reset(stamped, ts) - stamped
+	}
+	return by, true
 }

@@ -13,25 +13,25 @@ type ShaderData struct {
 	Slot  uint8
 }
 
-// ReadShaderData gives the words that waves sent, in stream order, and how many whole tokens the stream has.
+// ReadShaderData gives the words that waves sent, in stream order; see [Packet.ShaderData].
+func ReadShaderData(f gpu.Family, h Header, buf []byte) (data []ShaderData) {
+	for p := range PacketsWith(f, h, buf) {
+		if d, ok := p.ShaderData(); ok {
+			data = append(data, d)
+		}
+	}
+	return data
+}
+
+// ShaderData is the word that the token holds; false where it holds none that counts.
 //
 // RDNA3 tokens whose exec bit is set are left out, as are those of RDNA4 of a kind other than 0, which a trap handler wrote.
 // Source: AMD rocprof-trace-decoder (MIT). Our captures hold none but RDNA3's ignored ones, so hardware has confirmed
 // neither the layouts nor this rule.
-func ReadShaderData(f gpu.Family, h Header, buf []byte) (data []ShaderData, tokens int64) {
-	for p := range PacketsWith(f, h, buf) {
-		tokens++
-		if p.Kind != KindShaderData && p.Kind != KindShaderDataShort {
-			continue
-		}
-		if d, ok := shaderData(&p); ok {
-			data = append(data, d)
-		}
+func (p *Packet) ShaderData() (ShaderData, bool) {
+	if p.Kind != KindShaderData && p.Kind != KindShaderDataShort {
+		return ShaderData{}, false
 	}
-	return data, tokens
-}
-
-func shaderData(p *Packet) (ShaderData, bool) {
 	d := ShaderData{
 		Time: p.Time, Off: p.Off, Value: uint32(p.Field("data")), Short: p.Kind == KindShaderDataShort,
 		SIMD: uint8(p.Field("simd")), Slot: uint8(p.Field("wave")),

@@ -232,15 +232,9 @@ func (d *WaveDecoder) walk9(s *scanBuffers, win *window, buf []byte, size int, f
 				k.token9(kind, w, now+Cycles(w>>4&1)*4)
 				continue
 			case KindMisc:
-				if w&0xe000 == misc9TimeReset<<13 && d.look == 0 {
-					stamped := now + Cycles(w>>4&0xff)*4
-					ts, found, on := nextTime(buf, at+i+2, at+i+2+lookAhead, final)
-					if on < 0 {
-						if found {
-							r.origin += d.reset(stamped, ts) - stamped
-						}
-						continue
-					}
+				if by, ok := d.timeReset(uint32(w), now, buf, at+i, final); ok {
+					r.origin += by
+					continue
 				}
 			}
 			d.now, d.pos, d.res.Waves, d.open = now, (at+i)*8, r.waves[:r.n], d.open+r.open

@@ -2,12 +2,9 @@ package sqtt
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"math"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -157,31 +154,6 @@ func TestClock(t *testing.T) {
 	low, _ := NewClock([]Marker{{0, math.MinInt64 + 1}, {1, math.MinInt64 + 2}})
 	if high.At(50) != math.MaxInt64 || low.At(-50) != math.MinInt64 {
 		t.Errorf("beyond 64 bits: %d, %d", high.At(50), low.At(-50))
-	}
-}
-
-func TestReadWaves(t *testing.T) {
-	one := unhex(t, start11+"d8"+end11)
-	stream := bytes.Repeat(one, 100000) // 900 kB: several pieces
-	var waves []Wave
-	calls := 0
-	var last Result
-	err := ReadWaves(gpu.GFX11, HeaderAuto, iotest.HalfReader(bytes.NewReader(stream)), func(r *Result) error {
-		calls++
-		waves = append(waves, r.Waves...)
-		last = *r
-		return nil
-	})
-	whole := DecodeWaves(gpu.GFX11, stream)
-	if err != nil || calls < 3 || firstDifference(waves, whole.Waves) >= 0 || last.Bytes != whole.Bytes || last.End != whole.End {
-		t.Errorf("%v after %d calls: %d waves of %d, end %d of %d", err, calls, len(waves), len(whole.Waves), last.End, whole.End)
-	}
-	if err := ReadWaves(gpu.GFX11, HeaderAuto, iotest.ErrReader(io.ErrClosedPipe), func(*Result) error { return nil }); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("a reader's error became %v", err)
-	}
-	stop := errors.New("enough")
-	if err := ReadWaves(gpu.GFX11, HeaderAuto, bytes.NewReader(stream), func(*Result) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("emit's error became %v", err)
 	}
 }
 

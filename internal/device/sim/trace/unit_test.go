@@ -239,7 +239,7 @@ func TestShaderData(t *testing.T) {
 				}
 				r.units.Events(evs)
 			})
-			got, _ := sqtt.ReadShaderData(r.g.Family, sqtt.HeaderNo, streams[last])
+			got := sqtt.ReadShaderData(r.g.Family, sqtt.HeaderNo, streams[last])
 			if len(got) != len(want) {
 				t.Fatalf("%d of %d words", len(got), len(want))
 			}
@@ -257,7 +257,7 @@ func TestShaderData(t *testing.T) {
 				}
 			}
 			for e, s := range streams[:last] {
-				if d, _ := sqtt.ReadShaderData(r.g.Family, sqtt.HeaderNo, s); len(d) != 0 {
+				if d := sqtt.ReadShaderData(r.g.Family, sqtt.HeaderNo, s); len(d) != 0 {
 					t.Errorf("engine %d has %d words of another's waves", e, len(d))
 				}
 			}
