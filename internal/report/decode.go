@@ -379,7 +379,9 @@ func (d *Decoded) Chrome(w io.Writer) error {
 	err := timeline(w, nil, func(c *chrome.Writer) {
 		for i := range d.Streams {
 			s := &d.Streams[i]
-			l := newLanes(c, s.File, s.family, slotsOf(s.scan.where), d.markers(i), s.scan.psPerCycle(), 0, "wave")
+			markers, err := d.markers(i)
+			failed = errors.Join(failed, err)
+			l := newLanes(c, s.File, s.family, slotsOf(s.scan.where), markers, s.scan.psPerCycle(), 0, "wave")
 			failed = errors.Join(failed, s.eachWave(func(w Wave) error {
 				l.wave(w)
 				return nil

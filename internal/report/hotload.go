@@ -110,7 +110,10 @@ func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, er
 		names := onlyFuncMap(code, &d.Quality)
 		for i, s := range streams {
 			if s.scanned.words > 0 {
-				data, waves := s.shaderData()
+				data, waves, err := s.shaderData()
+				if err != nil {
+					d.Quality.Note(capture.Loss, "", "markers of %s are not whole: %v", s.Name, err)
+				}
 				markers = append(markers, markerSpans(i, i, data, waves, names, &d.Quality)...)
 			}
 		}

@@ -200,7 +200,10 @@ func captureMarkers(c *capture.Capture, scans []*scanned, q *Quality) []MarkerSp
 			}
 			maps[n] = m
 		}
-		data, waves := traceFile(tr).shaderData()
+		data, waves, err := traceFile(tr).shaderData()
+		if err != nil {
+			q.Note(capture.Loss, "", "markers of engine %d are not whole: %v", tr.Engine, err)
+		}
 		out = append(out, markerSpans(tr.Dispatch, tr.Engine, data, waves, m, q)...)
 	}
 	return out
@@ -234,18 +237,18 @@ func onlyFuncMap(code []loadedCode, q *Quality) *codeobj.FuncMap {
 }
 
 // markers are the spans of a stream.
-func (d *Decoded) markers(i int) []MarkerSpan {
+func (d *Decoded) markers(i int) ([]MarkerSpan, error) {
 	s := &d.Streams[i]
 	if s.scan.words == 0 {
-		return nil
+		return nil, nil
 	}
-	data, waves := s.file.shaderData()
-	var q Quality
+	data, waves, err := s.file.shaderData()
+	var q Quality // not shown: what the function map lacks would be told once for each stream
 	var m *codeobj.FuncMap
 	if d.code != nil {
 		m = onlyFuncMap(d.code.code, &q)
 	}
-	return markerSpans(i, i, data, waves, m, &q)
+	return markerSpans(i, i, data, waves, m, &q), err
 }
 
 // markersOf are a dispatch's spans on an engine.

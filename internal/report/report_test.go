@@ -383,3 +383,19 @@ func TestNames(t *testing.T) {
 		t.Errorf("%q", b.String())
 	}
 }
+
+// Markers are read by a pass of their own, which tells of errors too.
+func TestUnreadableMarkers(t *testing.T) {
+	data, opens := markedStream(), 0
+	gone := func() (io.ReadCloser, error) {
+		if opens++; opens == 2 { // the pass behind the first
+			return io.NopCloser(io.MultiReader(bytes.NewReader(data), iotest.ErrReader(io.ErrUnexpectedEOF))), nil
+		}
+		return bytesOf(data)()
+	}
+	h, err := HotFiles("gfx1100", []StreamFile{{Name: "a", Open: gone, Family: gpu.GFX11}}, nil)
+	must(t, err)
+	if !slices.ContainsFunc(h.Quality.Notes, func(n capture.Note) bool { return n.Text == "markers of a are not whole: unexpected EOF" }) {
+		t.Errorf("notes %+v", h.Quality.Notes)
+	}
+}

@@ -20,9 +20,9 @@ type CounterSample struct {
 }
 
 // samplesOf are the samples of one engine's stream; counts of 0 are left out, as the hardware leaves them out where all four of a token are 0.
-func samplesOf(tr *capture.Trace) []CounterSample {
+func samplesOf(tr *capture.Trace) ([]CounterSample, error) {
 	if len(tr.Counters) == 0 {
-		return nil
+		return nil, nil
 	}
 	var list []CounterSample
 	take := func(p *sqtt.Packet) error {
@@ -37,9 +37,9 @@ func samplesOf(tr *capture.Trace) []CounterSample {
 	f := traceFile(tr)
 	var l sqtt.Lister
 	l.Reset(f.Family, f.Header)
-	_ = f.pieces(func(b []byte, _ bool) error { return l.Feed(b, take) }) // the scan told of errors
-	_ = l.Close(take)
-	return list
+	err := f.pieces(func(b []byte, _ bool) error { return l.Feed(b, take) })
+	_ = l.Close(take) // take never fails
+	return list, err
 }
 
 // samplesTable sums the samples of each dispatch up by counter. One without samples counted 0: those are left out of traces.

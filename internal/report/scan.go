@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -165,7 +166,7 @@ func (r *scanned) psPerCycle() float64 {
 func slotsOf(where map[slot]int64) []slot { return slices.SortedFunc(maps.Keys(where), slot.compare) }
 
 // shaderData reads the words that a stream's waves sent, and those waves that ran in slots that sent any.
-func (s *StreamFile) shaderData() (data []sqtt.ShaderData, waves []Wave) {
+func (s *StreamFile) shaderData() (data []sqtt.ShaderData, waves []Wave, err error) {
 	var l sqtt.Lister
 	l.Reset(s.Family, s.Header)
 	sent := map[slot]bool{}
@@ -176,17 +177,17 @@ func (s *StreamFile) shaderData() (data []sqtt.ShaderData, waves []Wave) {
 		}
 		return nil
 	}
-	_ = s.pieces(func(b []byte, _ bool) error { return l.Feed(b, take) }) // the scan told of errors
-	_ = l.Close(take)
+	err = s.pieces(func(b []byte, _ bool) error { return l.Feed(b, take) })
+	_ = l.Close(take) // take never fails
 	if len(data) == 0 {
-		return nil, nil
+		return nil, nil, err
 	}
-	s.scan(scan{waves: func(ended []sqtt.Wave, _ sqtt.Cycles) {
+	r := s.scan(scan{waves: func(ended []sqtt.Wave, _ sqtt.Cycles) {
 		for _, w := range ended {
 			if sent[slot{int(w.CU), int(w.SIMD), int(w.Slot)}] {
 				waves = append(waves, waveOf(w))
 			}
 		}
 	}})
-	return data, waves
+	return data, waves, errors.Join(err, r.err)
 }

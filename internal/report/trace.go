@@ -222,7 +222,11 @@ func traceOf(c *capture.Capture, scans []*scanned) *Traced {
 		for _, w := range r.list {
 			d.Waves = append(d.Waves, EngineWave{tr.Engine, w})
 		}
-		d.Samples = append(d.Samples, samplesOf(tr)...)
+		samples, err := samplesOf(tr)
+		if err != nil && r.err == nil { // else the scan told of it
+			q.Note(capture.Loss, "", "counter samples of engine %d are not whole: %v", tr.Engine, err)
+		}
+		d.Samples = append(d.Samples, samples...)
 		if d.Counters == nil {
 			d.Counters = tr.Counters
 		}
