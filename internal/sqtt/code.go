@@ -54,9 +54,11 @@ type cachedInsn struct {
 	node          nodeID // nodeRare where a record here is not plain
 }
 
-// nodeID is where a wave may stand. With nodeRare set the next record needs thought: it is an edge's, or nodeRare itself, which says
-// nothing.
+// nodeID is where a wave may stand: nodeSize times the node's number, as assembly adds it to an address. With nodeRare set the next
+// record needs thought: it is an edge's number, or nodeRare itself, which says nothing.
 type nodeID uint32
+
+const nodeSize = 16 // bytes of a codeNode
 
 const (
 	nodeNowhere nodeID = 0 // of waves whose records get no address, for now or at all
@@ -128,7 +130,7 @@ func (c *codeCache) resolve(in *cachedInsn, pc uint64) {
 	if in.absent || at.Size == 0 || at.Step != StepRecord || at.Again {
 		return
 	}
-	in.node = nodeID(len(c.nodes))
+	in.node = nodeID(len(c.nodes) * nodeSize)
 	after := pc + skip + uint64(at.Size)
 	c.spots = append(c.spots, pc)
 	c.nodes = append(c.nodes, codeNode{pc: pc + skip, succ: [2]nodeID{
@@ -150,7 +152,7 @@ func (c *codeCache) start(n nodeID) uint64 {
 	if n&nodeRare != 0 {
 		return c.edges[n&^nodeRare].start
 	}
-	return c.spots[n]
+	return c.spots[n/nodeSize]
 }
 
 // follow is the node that an edge leads to, or nodeRare.
@@ -161,7 +163,7 @@ func (c *codeCache) follow(page **codePage, n nodeID) nodeID {
 	}
 	to := c.node(page, e.start)
 	if to != nodeRare {
-		c.nodes[e.from].succ[e.taken&1] = to
+		c.nodes[e.from/nodeSize].succ[e.taken&1] = to
 	}
 	return to
 }

@@ -360,7 +360,7 @@ func (k *walk) locate(t *tracedWave, in *Inst) {
 		k.place(t, len(t.insts)-1)
 		return
 	}
-	s := &k.cache.nodes[t.at]
+	s := &k.cache.nodes[t.at/nodeSize]
 	in.PC = s.pc
 	t.at = s.succ[0]
 	if in.Category == CategoryJump {

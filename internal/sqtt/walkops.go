@@ -1,14 +1,12 @@
 package sqtt
 
 import (
-	"encoding/binary"
-	"math/bits"
 	"sync"
 
 	"github.com/rigprof/rigprof/internal/gpu"
 )
 
-// walkOps says what record a token makes, by its bits 0..3, then 12..19 (see index).
+// walkOps says what record a token makes, by its bits 12..19, then 0..3 (see index).
 type walkOps struct {
 	kind     opTable[opKind]
 	slot     opTable[uint8] // the bit of the token where its slot begins
@@ -30,17 +28,17 @@ const (
 	opPlain opKind = iota // one of the table's
 	opOther               // none: it is work of another SIMD
 	opReady               // none: GFX12's WAVE_READY, or an IMMEDIATE
-	opRare
+	opToken               // none, as far as the table knows
 )
 
-func (ops *walkOps) index(token uint64) uint { return uint(token&15<<8 | token>>12&255) }
+func (ops *walkOps) index(token uint64) uint { return uint(token>>8&0xff0 | token&15) }
 
 func newWalkOps(f gpu.Family) *walkOps {
 	tab := new(walkOps)
 	for i := range numOps {
 		plain := opInfo{clocks: 1}
 		tab.slot[i] = 7
-		switch key := i >> 8; {
+		switch key := i & 15; {
 		case key == 0b0100 && f == gpu.GFX12:
 			tab.kind[i] = opReady
 			continue
@@ -49,8 +47,8 @@ func newWalkOps(f gpu.Family) *walkOps {
 		case key == 0b1101: // IMM_ONE
 			plain.category = CategoryImmed
 		case key&7 == 0b010: // INST
-			plain = gfx12Ops[i&255]
-			op := i & 255
+			plain = gfx12Ops[i>>4]
+			op := i >> 4
 			if f != gpu.GFX12 {
 				op >>= 1
 				plain, tab.slot[i] = gfx11Ops[op], 8
@@ -60,11 +58,11 @@ func newWalkOps(f gpu.Family) *walkOps {
 				continue
 			}
 			if op == newPCOp || plain.clocks >= clocksDerated || plain.category > categoryOther {
-				tab.kind[i] = opRare
+				tab.kind[i] = opToken
 				continue
 			}
 		default:
-			tab.kind[i] = opRare
+			tab.kind[i] = opToken
 			continue
 		}
 		tab.category[i], tab.clocks[i] = plain.category, plain.clocks
@@ -82,53 +80,3 @@ var (
 	walkOps11 = sync.OnceValue(func() *walkOps { return newWalkOps(gpu.GFX11) })
 	walkOps12 = sync.OnceValue(func() *walkOps { return newWalkOps(gpu.GFX12) })
 )
-
-// run takes the records of events, as long as they are plain ones; it gives how many. It is issue, immediate and ready of
-// all that is usual, with nothing that depends on what the records are but their waves' state.
-func (k *walk) run(events []uint64, base Cycles, s *laneScan, ops *walkOps) int {
-	if uint64(base) >= 1<<40 || len(events) == 0 {
-		return 0 // the time may not fit where it is kept
-	}
-	return k.records(events, uint64(base)<<scanTime, s, ops)
-}
-
-// recordsGeneric is run with a time to add to the events.
-func (k *walk) recordsGeneric(events []uint64, add uint64, s *laneScan, ops *walkOps) int {
-	nodes := k.cache.nodes
-	_, _, _ = s.planes[0], ops.kind[0], k.slots[0]
-	for n, e := range events {
-		e += add
-		i := int(bits.RotateLeft16(uint16(e), 15))
-		w := binary.LittleEndian.Uint64(s.planes[i : i+8])
-		now := e >> scanTime
-		op := ops.index(w)
-		if kind := ops.kind[op]; kind != opPlain {
-			if kind == opOther {
-				continue
-			}
-			if kind != opReady || w&16 == 0 {
-				return n
-			}
-			for m := uint32(w>>8) & 0xffff; m != 0; m &= m - 1 {
-				k.slots[bits.TrailingZeros32(m)&15].ready[readyUnit] = Cycles(now)
-			}
-			continue
-		}
-		t := k.slots[w>>(ops.slot[op]&63)&31]
-		h, room := len(t.insts), t.insts[:cap(t.insts)]
-		if uint(t.at) >= uint(len(nodes)) || h >= len(room) { // nodeRare is beyond all of them
-			return n
-		}
-		in, node := &room[h], &nodes[t.at]
-		t.insts = t.insts[:h+1]
-		in.PC = node.pc
-		t.at = node.succ[ops.taken[op]&1]
-		from := min(now, uint64(t.ready[ops.noUnit[op]&1]))
-		in.Time = Cycles(from)
-		stall, clocks := uint32(now-from), ops.clocks[op]
-		in.Stall, in.Dur = stall, stall+uint32(clocks)
-		in.Category, in.newPC = ops.category[op], false
-		t.ready = [2]Cycles{never, Cycles(now + uint64(clocks))}
-	}
-	return len(events)
-}

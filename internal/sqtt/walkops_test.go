@@ -8,50 +8,61 @@ import (
 	"github.com/rigprof/rigprof/internal/gpu"
 )
 
-// TestRecordTwins compares the records that the machine's twin makes of a window's events, and what it leaves of the waves, with
-// the portable one's.
-func TestRecordTwins(t *testing.T) {
+// TestWalkRunTwins compares what the machine's twin makes of a window's events, and what it leaves of the waves, with the portable
+// one's.
+func TestWalkRunTwins(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 11))
-	var walks [2]*walk
-	for i := range walks {
-		var w Walker
+	var walkers [2]Walker
+	for i := range walkers {
+		w := &walkers[i]
 		w.Reset(gpu.GFX12, WalkOptions{}, noiseCode{}, nil)
-		walks[i] = &w.walk
 		for pc := uint64(4); pc < 1<<14; pc += 4 {
 			page := &noPage
 			_ = w.walk.cache.node(&page, pc)
 		}
 	}
-	nodes := len(walks[0].cache.nodes)
+	nodes := len(walkers[0].walk.cache.nodes)
 	var s laneScan
 	var win window
-	records, stops := 0, 0
+	records, waves, markers, stops := 0, 0, 0, 0
 	for i := range 100 {
-		f, tab, ops := gpu.GFX11, walkTable11(), walkOps11()
+		b, tab, ops, place := &waveBits11, walkTable11(), walkOps11(), places11()
+		f := gpu.GFX11
 		if i%2 != 0 {
-			f, tab, ops = gpu.GFX12, walkTable12(), walkOps12()
+			f = gpu.GFX12
+			b, tab, ops, place = &waveBits12, walkTable12(), walkOps12(), places12()
 		}
 		size := copy(win[:windowBytes], randomTrace(rng, f, 200+rng.IntN(6000)))
 		_, pieces := s.window(tab.lanes(), &win, 0, uint64(2*size))
-		add := uint64(rng.IntN(1<<20)) << scanTime
+		var runs [2]walkRun
+		for i := range runs {
+			w := &walkers[i]
+			runs[i] = walkRun{
+				scan: &s, walk: &w.walk, ops: ops, live: w.live, place: place, bits: b, waves: make([]Wave, 20000), first: 800,
+				runs: w.runs, markers: make([]Marker, 0, rng.IntN(5)),
+			}
+			runs[i].unit, runs[i].units = w.walk.unit(b)
+		}
+		runs[1].markers = make([]Marker, 0, cap(runs[0].markers))
+		base := Cycles(rng.IntN(1 << 20))
 		for _, p := range pieces {
 			for events := p.events; len(events) > 0; {
 				for slot := range uint32(16) {
-					at, room := nodeID(rng.IntN(nodes)), 1+rng.IntN(60)
+					at, room := nodeID(rng.IntN(nodes)*nodeSize), 1+rng.IntN(60)
 					if rng.IntN(200) == 0 {
 						at = nodeRare
 					}
-					for _, k := range walks {
-						t := k.slot(slot)
+					for i := range walkers {
+						t := walkers[i].walk.slot(slot)
 						t.at, t.insts = at, slices.Grow(t.insts[:0], room)[:0:room]
 					}
 				}
-				n := walks[0].recordsGeneric(events, add, &s, ops)
-				if got := walks[1].records(events, add, &s, ops); got != n {
+				n := runs[0].takeGeneric(events, base)
+				if got := runs[1].take(events, base); got != n {
 					t.Fatalf("window %d: %d of %d events, want %d", i, got, len(events), n)
 				}
 				for slot := range 16 {
-					a, b := walks[0].slots[slot], walks[1].slots[slot]
+					a, b := walkers[0].walk.slots[slot], walkers[1].walk.slots[slot]
 					if a.at != b.at || a.ready != b.ready || !slices.Equal(a.insts, b.insts) {
 						t.Fatalf("window %d, wave %d: at %#x, ready %d, %d records, want %#x, %d, %d", i, slot, b.at, b.ready, len(b.insts), a.at, a.ready, len(a.insts))
 					}
@@ -61,9 +72,18 @@ func TestRecordTwins(t *testing.T) {
 				events = events[min(n+1, len(events)):]
 			}
 		}
+		a, c := &runs[0], &runs[1]
+		if a.origin != c.origin || a.open != c.open || a.n != c.n || !slices.Equal(a.waves[:a.n], c.waves[:c.n]) || !slices.Equal(a.markers, c.markers) {
+			t.Fatalf("window %d: origin %d, %d open, %d waves, %d markers, want %d, %d, %d, %d", i, c.origin, c.open, c.n, len(c.markers), a.origin, a.open, a.n, len(a.markers))
+		}
+		if *walkers[0].live != *walkers[1].live || walkers[0].walk.programs != walkers[1].walk.programs {
+			t.Fatalf("window %d: other waves run, or programs %v, want %v", i, walkers[1].walk.programs, walkers[0].walk.programs)
+		}
+		waves += a.n
+		markers += len(a.markers)
 	}
-	if records < 20000 || stops < 1000 {
-		t.Errorf("%d records, %d stops: the windows test little", records, stops)
+	if records < 20000 || waves < 1000 || markers < 50 || stops < 1000 {
+		t.Errorf("%d records, %d waves, %d markers, %d stops: the windows test little", records, waves, markers, stops)
 	}
 }
 

@@ -35,7 +35,7 @@ func (noiseCode) At(pc uint64) (Insn, bool) {
 	return in, true
 }
 
-// randomTrace is a stream with instruction tokens of waves of the traced SIMD.
+// randomTrace is a stream with instruction tokens of waves of the traced SIMD, and waves of others.
 func randomTrace(rng *rand.Rand, f gpu.Family, n int) []byte {
 	s := bitStream{}
 	bits := func(v uint64, at int) uint64 { return v << at }
@@ -53,6 +53,7 @@ func randomTrace(rng *rand.Rand, f gpu.Family, n int) []byte {
 	for range n {
 		d := uint64(rng.IntN(8))
 		w := slot()
+		unit := uint64(rng.IntN(2) * rng.IntN(16)) // CU; of RDNA array, SIMD and the WGP's lowest bit
 		switch k := rng.IntN(100); {
 		case k < 2:
 			reg(regPGMHi, 0)
@@ -60,17 +61,17 @@ func randomTrace(rng *rand.Rand, f gpu.Family, n int) []byte {
 		case k < 5:
 			switch f {
 			case gpu.GFX9:
-				s.put(3|bits(w, 10)|bits(64, 22), 0, 32)
+				s.put(3|bits(unit, 6)|bits(w, 10)|bits(64, 22), 0, 32)
 			case gpu.GFX11:
-				s.put(0b01100|bits(d&3, 5)|bits(w, 13)|bits(1, 23)|bits(0x7f, 25), 0, 32)
+				s.put(0b01100|bits(d&3, 5)|bits(unit, 7)|bits(w, 13)|bits(1, 23)|bits(0x7f, 25), 0, 32)
 			default:
-				s.put(0b01100|bits(d&3, 5)|bits(w, 15)|bits(1, 22)|bits(0x7f, 25), 0, 32)
+				s.put(0b01100|bits(d&3, 5)|bits(unit, 7)|bits(w, 15)|bits(1, 22)|bits(0x7f, 25), 0, 32)
 			}
 		case k < 7:
 			if f == gpu.GFX9 {
-				s.put(6|bits(w, 10), 0, 16)
+				s.put(6|bits(unit, 6)|bits(w, 10), 0, 16)
 			} else {
-				s.put(0b10101|bits(d, 5)|bits(w, 15), 0, 20)
+				s.put(0b10101|bits(d, 5)|bits(unit, 8)|bits(w, 15), 0, 20)
 			}
 		case k < 8 && f == gpu.GFX9:
 			s.put(11|bits(w, 5)|bits(uint64(rng.IntN(1<<14)), 16), 0, 64)
@@ -112,6 +113,15 @@ func randomTrace(rng *rand.Rand, f gpu.Family, n int) []byte {
 			s.put(0b1110|bits(d&3, 4), 0, 8)
 		case k == 85 && rng.IntN(30) == 0:
 			s.put(0b1010001|bits(miscSave, 0), 0, 24)
+		case k == 86:
+			s.put(0b1010001|bits(d, 7), 0, 24)
+		case k == 87: // TIMESTAMP, one in four of them realtime
+			rt := uint64(rng.IntN(4)) / 3
+			if f == gpu.GFX12 {
+				s.put(1|bits(rt, 7)|bits(d, 12), 0, 64)
+			} else {
+				s.put(1|bits(rt, 9)|bits(d, 12), 0, 64)
+			}
 		default:
 			s.put(0, 0, 4)
 		}

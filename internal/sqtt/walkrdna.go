@@ -158,22 +158,16 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 	}
 	k.hurry(d.now)
 	waves, n := d.roomFor(pieces)
-	r := waveRun{scan: s.lanes, live: d.live, bits: d.bits, place: place, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs}
-	unit, units := k.unit(d.bits)
-	hurried := d.now
+	r := walkRun{
+		scan: s.lanes, walk: k, ops: ops, live: d.live, place: place, bits: d.bits, waves: waves, n: n, markers: d.res.Markers,
+		origin: d.now, hurried: d.now, first: (d.base + int64(at)) * 8, runs: d.runs,
+	}
+	r.unit, r.units = k.unit(d.bits)
 	var p Packet
 	for _, piece := range pieces {
 		base := Cycles(piece.base)
 		for events := piece.events; ; events = events[1:] {
-			for taken := 1; taken > 0; {
-				taken = r.walk(events, base, unit, units)
-				if uint64(r.origin-hurried) >= longReady/2 {
-					k.hurry(r.origin)
-					hurried = r.origin
-				}
-				taken += k.run(events[taken:], r.origin+base, s.lanes, ops)
-				events = events[taken:]
-			}
+			events = events[r.take(events, base):]
 			if len(events) == 0 {
 				break
 			}
@@ -191,22 +185,12 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 				}
 				r.waves, r.n = d.res.Waves[:len(waves)], len(d.res.Waves)
 				continue
-			case KindReg, KindTimestamp:
-				w |= uint64(win[int(nibble>>1)+8]) << 60 * uint64(nibble&1)
-				if l.kind == KindReg {
-					k.token(KindReg, gfx12, w, 0, now)
-					continue
-				}
-				if rt, lost, value := timestamp(family, w); rt && !lost {
-					d.res.Markers = append(d.res.Markers, Marker{now, value})
-					continue
-				}
 			case KindValuInst, KindInst, KindImmOne, KindImmediate, KindWaveReady:
 				k.token(l.kind, gfx12, w, 0, now)
 				continue
 			}
 			now -= Cycles(w >> (l.lo & 63) & (1<<(l.w&63) - 1)) // without its delta
-			d.now, d.pos, d.res.Waves, d.open = now, at*8+int(nibble)*4, r.waves[:r.n], d.open+r.open
+			d.now, d.pos, d.res.Waves, d.res.Markers, d.open = now, at*8+int(nibble)*4, r.waves[:r.n], r.markers, d.open+r.open
 			r.open = 0
 			_ = d.next(&p, buf, d.pos, true) // scanning made sure that it is whole
 			p.Off += d.base * 8
@@ -220,75 +204,20 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 				d.slow = 1000
 				return true
 			}
-			r.waves, r.n = d.res.Waves[:len(waves)], len(d.res.Waves)
-			unit, units = k.unit(d.bits)
+			r.waves, r.n, r.markers = d.res.Waves[:len(waves)], len(d.res.Waves), d.res.Markers
+			r.unit, r.units = k.unit(d.bits)
 			if p.Kind == KindTimestamp {
 				r.origin += d.now - now
+				k.hurry(r.origin)
+				r.hurried = r.origin
 			}
 		}
 	}
-	d.res.Waves = r.waves[:r.n]
+	d.res.Waves, d.res.Markers = r.waves[:r.n], r.markers
 	d.open += r.open
 	d.now = r.origin + Cycles(end>>scanTime)
 	d.pos = at*8 + int(uint16(end))*4
 	return size == windowBytes
-}
-
-// walk is rdna among the events of the walk: those up to the first one that is the traced SIMD's, or that tells it something.
-func (r *waveRun) walk(events []uint64, base Cycles, unit, units uint32) int {
-	b, n := r.bits, r.n
-	base += r.origin
-	_ = b.low
-	i := 0
-loop:
-	for ; i < len(events); i++ {
-		e := events[i]
-		w := r.scan.load64(uint16(e))
-		x := uint32(w)
-		switch x & 31 {
-		case 0b01100: // WAVE_START
-			k := (x>>7&b.low[0] | x>>8&b.high[0]) % numSlots
-			l := &r.live[k]
-			if l.run == r.runs || k&units == unit {
-				break loop
-			}
-			l.raw, l.run = x, r.runs
-			l.start = base + Cycles(e>>scanTime)
-			l.off = r.first + int64(uint16(e))*4
-			r.open++
-			continue
-		case 0b10101: // WAVE_END
-			k := (x>>8&b.low[1] | x>>9&b.high[1]) % numSlots
-			l := &r.live[k]
-			if l.run != r.runs || n >= len(r.waves) || k&units == unit {
-				break loop
-			}
-			l.run = 0
-			wave := &r.waves[n]
-			n++
-			wave.Start, wave.Stop = l.start, base+Cycles(e>>scanTime)
-			at, queue := r.place[k]|lanesOf[l.raw>>25]<<24, l.raw>>(b.pipe&31)
-			wave.CU, wave.SIMD, wave.Slot, wave.Lanes = uint8(at), uint8(at>>8), uint8(at>>16), uint8(at>>24)
-			wave.ME, wave.Pipe = uint8(queue>>2&1), uint8(queue&3)
-			continue
-		}
-		switch {
-		case x&15 == 0b1001: // REG
-			if addr := x >> 16; addr == regPGMLo || addr == regPGMHi {
-				break loop
-			}
-		case x&(127|miscSave|miscStallBegin|miscStallEnd) == 0b1010001: // a MISC that only passes time
-		case x&(127|1<<8|b.realtime) == 1: // a TIMESTAMP's delta
-			value := Cycles(w >> 12 & b.delta)
-			base += value
-			r.origin += value
-		default:
-			break loop
-		}
-	}
-	r.open -= n - r.n
-	r.n = n
-	return i
 }
 
 // unit is what the keys of waves in the traced SIMD have in the bits of mask.

@@ -1,0 +1,121 @@
+package sqtt
+
+import "math/bits"
+
+// walkRun goes through a window's events for the walk: records of the traced SIMD's waves, wave tokens of the others, and what
+// only passes time.
+type walkRun struct {
+	scan  *laneScan
+	walk  *walk
+	ops   *walkOps
+	live  *[numSlots]liveWave
+	place *[numSlots]uint32 // see waveBits.places
+	bits  *waveBits
+	waves []Wave // with room for one more per event
+	n     int    // waves so far
+	open  int    // waves begun, less those that ended
+
+	origin  Cycles // time at the window's start, and what TIMESTAMPs added since
+	hurried Cycles // the origin when hurry was called last
+	first   int64  // the window's first bit
+	runs    uint32
+	unit    uint32 // what keys of waves in the traced SIMD have in the bits of units
+	units   uint32
+
+	markers []Marker
+}
+
+// takeGeneric takes the events up to the first one that is something rare, and says how many. Of a record it does what issue,
+// immediate and ready do with all that is usual.
+func (r *walkRun) takeGeneric(events []uint64, base Cycles) int {
+	k, ops := r.walk, r.ops
+	nodes := k.cache.nodes
+	base += r.origin
+	_, _, _ = r.scan.planes[0], ops.kind[0], k.slots[0]
+	for n, e := range events {
+		w := r.scan.load64(uint16(e))
+		now := base + Cycles(e>>scanTime)
+		op := ops.index(w)
+		switch ops.kind[op] {
+		case opPlain:
+			t := k.slots[w>>(ops.slot[op]&63)&31]
+			h, room := len(t.insts), t.insts[:cap(t.insts)]
+			if uint(t.at/nodeSize) >= uint(len(nodes)) || h >= len(room) { // nodeRare is beyond all of them
+				return n
+			}
+			in, node := &room[h], &nodes[t.at/nodeSize]
+			t.insts = t.insts[:h+1]
+			in.PC = node.pc
+			t.at = node.succ[ops.taken[op]&1]
+			from := Cycles(min(uint64(now), uint64(t.ready[ops.noUnit[op]&1])))
+			stall, clocks := uint32(now-from), ops.clocks[op]
+			in.Time, in.Stall, in.Dur = from, stall, stall+uint32(clocks)
+			in.Category, in.newPC = ops.category[op], false
+			t.ready = [2]Cycles{never, now + Cycles(clocks)}
+		case opOther:
+		case opReady:
+			if w&16 == 0 { // an IMMEDIATE
+				return n
+			}
+			for m := uint32(w>>8) & 0xffff; m != 0; m &= m - 1 {
+				k.slots[bits.TrailingZeros32(m)&15].ready[readyUnit] = now
+			}
+		default:
+			by, ok := r.other(e, w, now)
+			if !ok {
+				return n
+			}
+			base += by
+		}
+	}
+	return len(events)
+}
+
+// other takes a token w that makes no record, and tells by how much it moves the clock; false where it is rare.
+func (r *walkRun) other(e, w uint64, now Cycles) (by Cycles, ok bool) {
+	b, x := r.bits, uint32(w)
+	switch {
+	case x&31 == 0b01100: // WAVE_START
+		k := b.startKey(x) % numSlots
+		l := &r.live[k]
+		if l.run == r.runs || uint32(k)&r.units == r.unit {
+			return 0, false
+		}
+		l.raw, l.run, l.start = x, r.runs, now
+		l.off = r.first + int64(uint16(e))*4
+		r.open++
+	case x&31 == 0b10101: // WAVE_END
+		k := b.endKey(x) % numSlots
+		l := &r.live[k]
+		if l.run != r.runs || r.n >= len(r.waves) || uint32(k)&r.units == r.unit {
+			return 0, false
+		}
+		l.run = 0
+		wave := &r.waves[r.n]
+		r.n++
+		r.open--
+		wave.Start, wave.Stop = l.start, now
+		at, queue := r.place[k]|lanesOf[l.raw>>25]<<24, l.raw>>(b.pipe&31)
+		wave.CU, wave.SIMD, wave.Slot, wave.Lanes = uint8(at), uint8(at>>8), uint8(at>>16), uint8(at>>24)
+		wave.ME, wave.Pipe = uint8(queue>>2&1), uint8(queue&3)
+	case x&15 == 0b1001: // REG
+		if x>>15&1 != 0 {
+			r.walk.register(uint8(x>>9&3), uint8(x>>7&3), x>>16, uint32(w>>32))
+		}
+	case x&(127|miscSave|miscStallBegin|miscStallEnd) == 0b1010001: // a MISC that only passes time
+	case x&(127|1<<8|b.realtime) == 1: // a TIMESTAMP's delta
+		by = Cycles(w >> 12 & b.delta)
+		if uint64(r.origin+by-r.hurried) >= longReady/2 {
+			return 0, false
+		}
+		r.origin += by
+	case x&(127|1<<8|b.realtime) == 1|b.realtime: // a realtime marker
+		if len(r.markers) == cap(r.markers) {
+			return 0, false
+		}
+		r.markers = append(r.markers, Marker{now, int64(w >> 12 & b.delta)})
+	default:
+		return 0, false
+	}
+	return by, true
+}
