@@ -40,15 +40,29 @@
 #define VALUE12 \
 	SHRQ $12, CX
 
-// What walkRun.takeGeneric does. R8 is the event, R9 the end of them, R10 the scan, R11 the ops, R12 the walk, R13 the nodes, R15
-// the events' base time. Of each event AX is the time, CX the token and DX its index of ops. A record waits in X0 (PC and Time) and
-// X2 (the rest) for the next one to store it at SI, behind that one's loads: they would wait until it is known that this is not
-// where they load.
+// The token at R8's event, in R9, and its index of ops, in R15; AX is lost.
+#define LOADEVENT(off) \
+	MOVWLZX off(R8), AX; \
+	ROLW $15, AX; \
+	MOVQ laneScan_planes(R10)(AX*1), R9; \
+	MOVL R9, R15; \
+	SHRL $8, R15; \
+	ANDL $0xff0, R15; \
+	MOVL R9, AX; \
+	ANDL $15, AX; \
+	ORL  AX, R15
+
+// What walkRun.takeGeneric does. R8 is the event, R10 the scan, R11 the ops, R12 the walk, R13 the nodes. Of each event CX is the
+// token and DX its index of ops; the next one's are loaded before the branch on what this one is, which is often mispredicted, so
+// that no wait for them follows. What stands behind the last event is loaded, too: any position is good for a load.
+//
+// A record waits in X0 (PC and Time) and X2 (the rest) for the next one to store it at SI, behind that one's loads: they would
+// wait until it is known that this is not where they load.
 #define WALKRUN(KEY_START, KEY_END, VALUE, PIPE, REALTIME) \
 	MOVQ events+8(FP), R8; \
 	MOVQ n+16(FP), R9; \
 	LEAQ (R8)(R9*8), R9; \
-	MOVQ base+24(FP), R15; \
+	MOVQ R9, n+16(FP); /* the end of the events */ \
 	MOVQ k+32(FP), R12; \
 	MOVQ nodes_base+40(FP), R13; \
 	SHLQ $4, nodes_len+48(FP); /* in bytes */ \
@@ -56,25 +70,20 @@
 	MOVQ walkRun_scan(BX), R10; \
 	MOVQ walkRun_ops(BX), R11; \
 	LEAQ scratch-32(SP), SI; \
+	LOADEVENT(0); \
 	JMP  loop; \
 next: \
 	ADDQ $8, R8; \
 loop: \
-	CMPQ R8, R9; \
+	CMPQ R8, n+16(FP); \
 	JCC  done; \
+	MOVBLZX walkOps_kind(R11)(R15*1), DI; \
+	MOVQ R9, CX; \
+	MOVL R15, DX; \
+	LOADEVENT(8); \
 	MOVQ (R8), AX; \
-	MOVWLZX AX, DX; \
-	ROLW $15, DX; \
-	MOVQ laneScan_planes(R10)(DX*1), CX; \
 	SHRQ $const_scanTime, AX; \
-	ADDQ R15, AX; \
-	MOVL CX, DX; \
-	SHRL $8, DX; \
-	ANDL $0xff0, DX; \
-	MOVL CX, DI; \
-	ANDL $15, DI; \
-	ORL  DI, DX; \
-	MOVBLZX walkOps_kind(R11)(DX*1), DI; \
+	ADDQ base+24(FP), AX; \
 	TESTL DI, DI; \
 	JNE  other; \
 	MOVQ CX, BX; \
@@ -230,7 +239,7 @@ pass: \
 	CMPQ DX, $(const_longReady/2); \
 	JCC  done; \
 	MOVQ DI, walkRun_origin(BX); \
-	ADDQ CX, R15; \
+	ADDQ CX, base+24(FP); \
 	JMP  next; \
 marker: \
 	MOVQ walkRun_markers+8(BX), DI; \
