@@ -29,12 +29,25 @@ type Where struct {
 	PC     uint64
 }
 
-// Site is one instruction of the code.
+// Site is one instruction of the code, or, where kernels share a function, of the code as the waves of one kernel ran it.
 type Site struct {
 	Where
-	Class isa.Class
-	Adds  Counters // that it keeps busy until its data is there
-	Waits Waits    // of waits: how much may be left
+	Kernel int32 // that the waves ran, by the caller's numbers
+	Class  isa.Class
+	Adds   Counters // that it keeps busy until its data is there
+	Waits  Waits    // of waits: how much may be left
+}
+
+// key tells sites apart.
+func (s *Site) key() siteKey { return siteKey{s.Where, s.Kernel} }
+
+type siteKey struct {
+	Where
+	kernel int32
+}
+
+func (s *Site) compare(o *Site) int {
+	return cmp.Or(cmp.Compare(s.Object, o.Object), cmp.Compare(s.PC, o.PC), cmp.Compare(s.Kernel, o.Kernel))
 }
 
 // Cost is cycles of waves.
@@ -79,22 +92,22 @@ func (p *Profile) Occupancy() float64 {
 	return float64(p.Total.Cycles()) / float64(p.busy)
 }
 
-// Join adds up the profiles of several streams. Instructions at the same place are one; they stand in order of place.
+// Join adds up the profiles of several streams. What the waves of one kernel ran at the same place is one; the sites stand in order of place, then kernel.
 func Join(parts []*Profile) *Profile {
 	p := &Profile{}
-	index := map[Where]int32{}
+	index := map[siteKey]int32{}
 	for _, part := range parts {
 		for i := range part.Insts {
 			c := &part.Insts[i]
-			if _, ok := index[c.Where]; !ok {
-				index[c.Where] = 0
+			if _, ok := index[c.key()]; !ok {
+				index[c.key()] = 0
 				p.Insts = append(p.Insts, InstCost{Site: c.Site, rank: c.rank})
 			}
 		}
 	}
-	slices.SortFunc(p.Insts, func(a, b InstCost) int { return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.PC, b.PC)) })
+	slices.SortFunc(p.Insts, func(a, b InstCost) int { return a.compare(&b.Site) })
 	for i := range p.Insts {
-		index[p.Insts[i].Where] = int32(i)
+		index[p.Insts[i].key()] = int32(i)
 	}
 	for _, part := range parts {
 		p.Total.Add(part.Total)
@@ -103,7 +116,7 @@ func Join(parts []*Profile) *Profile {
 		p.busy += part.busy
 		remap := make([]int32, len(part.Insts))
 		for i := range part.Insts {
-			remap[i] = index[part.Insts[i].Where]
+			remap[i] = index[part.Insts[i].key()]
 		}
 		for i := range part.Insts {
 			p.Insts[remap[i]].join(&part.Insts[i], remap)
@@ -173,7 +186,7 @@ func rankOf(c isa.Class) int {
 // Window is an instruction's share of its wave's life: idle from Begin to Ready, stall from Ready to Issue, issue from there to End.
 type Window struct{ Begin, Ready, Issue, End int64 }
 
-// Sorted lists the instructions that ran by falling key, at equal keys by place.
+// Sorted lists the instructions that ran by falling key, at equal keys by place, then kernel.
 func (p *Profile) Sorted(key func(*InstCost) int64) []*InstCost {
 	list := make([]*InstCost, 0, len(p.Insts))
 	for i := range p.Insts {
@@ -182,7 +195,7 @@ func (p *Profile) Sorted(key func(*InstCost) int64) []*InstCost {
 		}
 	}
 	slices.SortFunc(list, func(a, b *InstCost) int {
-		return cmp.Or(cmp.Compare(key(b), key(a)), cmp.Compare(a.Object, b.Object), cmp.Compare(a.PC, b.PC))
+		return cmp.Or(cmp.Compare(key(b), key(a)), a.compare(&b.Site))
 	})
 	return list
 }

@@ -267,3 +267,15 @@ func TestJoin(t *testing.T) {
 		t.Errorf("%d hits of site 2", c.Hits)
 	}
 }
+
+// What the waves of two kernels ran in a function that both call stays apart.
+func TestJoinKernels(t *testing.T) {
+	site := func(kernel int32) Site { return Site{Where: Where{PC: 8}, Kernel: kernel, Class: isa.VALU} }
+	one := func(s Site, stop int64) *Profile {
+		return runWhole([]wholeWave{{Wave{Stop: stop}, []Inst{{0, 0, 4, 0}}}}, []Site{s})
+	}
+	j := Join([]*Profile{one(site(2), 10), one(site(1), 20), one(site(2), 30)})
+	if len(j.Insts) != 2 || j.Insts[0].Kernel != 1 || j.Insts[0].Cycles() != 20 || j.Insts[1].Kernel != 2 || j.Insts[1].Cycles() != 40 {
+		t.Errorf("%+v", j.Insts)
+	}
+}
