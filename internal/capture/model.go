@@ -129,6 +129,7 @@ type Counters struct {
 	Dispatch   int       `json:"dispatch"`
 	Asked      []string  `json:"asked"` // what the user wanted: counters and metrics, of all passes together
 	Names      []string  `json:"names"` // the counters of this pass, in the layout's order
+	Added      []string  `json:"added,omitempty"` // those of them that nobody asked for: they check the others
 	Layout     []Counter `json:"layout"`
 	Filtered   bool      `json:"filtered"`   // only this process's waves counted
 	Unverified bool      `json:"unverified"` // the user wants counters whose event numbers are not verified

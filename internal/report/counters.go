@@ -132,6 +132,9 @@ func (d *CounterDispatch) measure(c *capture.Capture, g *gpu.GPU, q *Quality) {
 			q.Note(capture.Loss, "", "counters of pass %d: %v", run.Dispatch, err)
 			continue
 		}
+		if run.Filtered && !slices.Contains(run.Names, "SQ_WAVES") {
+			q.Note(capture.Info, "count fewer at once", "%s: no register was free to check that the filter let every wave count", strings.Join(run.Names, ", "))
+		}
 		if !run.Filtered {
 			who := ""
 			if slices.ContainsFunc(c.Counters, func(r capture.Counters) bool { return r.Filtered }) {
@@ -139,6 +142,7 @@ func (d *CounterDispatch) measure(c *capture.Capture, g *gpu.GPU, q *Quality) {
 			}
 			q.Note(capture.Info, "keep the GPU free of other work while counting", "%severy process's work counts: that of others may be included", who)
 		}
+		list = slices.DeleteFunc(list, func(r perfctr.Reading) bool { return slices.Contains(run.Added, r.Counter.Name) })
 		m.Add(g, list)
 		for k := range list {
 			readings[list[k].Counter.Name] = &list[k]

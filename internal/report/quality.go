@@ -69,9 +69,9 @@ func (q *Quality) Note(level, advice, format string, args ...any) {
 	}
 }
 
-// Warned says whether a remark is more than good to know: what --strict refuses.
+// Warned says whether a counter has no value or a remark is more than good to know: what --strict refuses.
 func (q *Quality) Warned() bool {
-	return slices.ContainsFunc(q.Notes, func(n capture.Note) bool { return n.Level != capture.Info })
+	return len(q.CountersUnmeasured) > 0 || slices.ContainsFunc(q.Notes, func(n capture.Note) bool { return n.Level != capture.Info })
 }
 
 // stream counts one engine's stream in.

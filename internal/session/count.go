@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/device"
@@ -46,6 +48,7 @@ func Count(ctx context.Context, o CountOptions) (*Outcome, error) {
 // count is one pass.
 func (r *run) count(ctx context.Context, o *CountOptions, names []string, out *Outcome) error {
 	g := r.info.GPU
+	names, added := checked(g, names)
 	l, err := perfctr.NewLayout(g, names)
 	if err != nil {
 		return err
@@ -58,19 +61,19 @@ func (r *run) count(ctx context.Context, o *CountOptions, names []string, out *O
 		return fmt.Errorf("memory for %d bytes of samples: %w", l.Bytes, err)
 	}
 	filtered := filters(g, names)
-	before, start, stop, err := r.programs(ctx, l, filtered, int64(buf.Addr))
+	prog, err := r.programs(ctx, l, filtered, int64(buf.Addr))
 	if err != nil {
 		return err
 	}
 	d := r.dispatch()
-	if _, err := r.submit(ctx, append(before, device.Words(start))...); err != nil {
+	if _, err := r.submit(ctx, append(prog.before, device.Words(prog.start))...); err != nil {
 		return r.failed(d, fmt.Errorf("start counting: %w", err))
 	}
 	p, err := r.submit(ctx, r.part())
 	if err != nil {
 		return r.failed(d, err)
 	}
-	if _, err := r.submit(ctx, device.Words(stop)); err != nil {
+	if _, err := r.submit(ctx, append([]device.Part{device.Words(prog.stop)}, prog.after...)...); err != nil {
 		return r.failed(d, fmt.Errorf("stop counting: %w", err))
 	}
 	r.timed(&d, p)
@@ -87,30 +90,50 @@ func (r *run) count(ctx context.Context, o *CountOptions, names []string, out *O
 		return err
 	}
 	c := capture.Counters{
-		Dispatch: r.runs, Asked: o.Names, Names: names, Layout: layoutOf(l, &r.info), Unverified: o.Unverified, Filtered: filtered,
+		Dispatch: r.runs, Asked: o.Names, Names: names, Added: added, Layout: layoutOf(l, &r.info), Unverified: o.Unverified, Filtered: filtered,
 	}
-	if err := r.counted(&d, l, &c, samples); err != nil {
+	if err := r.counted(&d, l, &c, &prog, samples); err != nil {
 		return err
 	}
 	return r.Capture.Counters(c, samples)
 }
 
 // counted records what a run counted, or that it could count nothing of what it was to.
-func (r *run) counted(d *capture.Dispatch, l *perfctr.Layout, c *capture.Counters, samples []byte) error {
-	if !profile.Enabled() {
-		return nil
-	}
-	unmeasured := map[string]string{}
-	for i := range c.Layout {
-		unmeasured[c.Layout[i].Name] = c.Layout[i].Unmeasured
-	}
-	readings, err := perfctr.Read(r.info.GPU, l, samples, perfctr.Conditions{StablePower: r.info.StablePower, Unverified: c.Unverified, Unmeasured: unmeasured})
+func (r *run) counted(d *capture.Dispatch, l *perfctr.Layout, c *capture.Counters, prog *counting, samples []byte) error {
+	readings, err := r.readings(l, c, samples)
 	if err != nil {
 		return err
 	}
+	why, err := prog.astray()
+	if err != nil {
+		return err
+	}
+	remark := ""
+	if c.Filtered && why == "" {
+		why, remark = missed(readings, d.Waves)
+	}
+	if remark != "" && (len(c.Added) > 0 || !slices.Contains(c.Asked, waveCounter)) { // else the view says it
+		err := r.Capture.Note(capture.Note{
+			Level: capture.Warning, Text: strings.Join(c.Names[:len(c.Names)-len(c.Added)], ", ") + ": " + remark,
+			Advice: "waves that are preempted count again, and so do this process's other launches",
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if why != "" {
+		for i := range c.Layout {
+			if c.Layout[i].Unmeasured == "" {
+				c.Layout[i].Unmeasured = why
+			}
+		}
+		if readings, err = r.readings(l, c, samples); err != nil {
+			return err
+		}
+	}
 	e := r.event(profile.KindCounters, d)
 	for i := range readings {
-		if readings[i].Total.NA != "" {
+		if readings[i].Total.NA != "" || slices.Contains(c.Added, readings[i].Counter.Name) {
 			continue
 		}
 		n := profile.Counter{Name: readings[i].Counter.Name}
@@ -126,6 +149,15 @@ func (r *run) counted(d *capture.Dispatch, l *perfctr.Layout, c *capture.Counter
 	}
 	profile.Record(e)
 	return nil
+}
+
+// readings are a run's values, as its view will have them.
+func (r *run) readings(l *perfctr.Layout, c *capture.Counters, samples []byte) ([]perfctr.Reading, error) {
+	unmeasured := map[string]string{}
+	for i := range c.Layout {
+		unmeasured[c.Layout[i].Name] = c.Layout[i].Unmeasured
+	}
+	return perfctr.Read(r.info.GPU, l, samples, perfctr.Conditions{StablePower: r.info.StablePower, Unverified: c.Unverified, Unmeasured: unmeasured})
 }
 
 func layoutOf(l *perfctr.Layout, info *device.Info) []capture.Counter {

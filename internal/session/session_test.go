@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,10 @@ import (
 	"github.com/rigprof/rigprof/internal/device"
 	"github.com/rigprof/rigprof/internal/device/open"
 	"github.com/rigprof/rigprof/internal/device/sim/count"
+	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/launch"
+	"github.com/rigprof/rigprof/internal/perfctr"
+	"github.com/rigprof/rigprof/internal/profile"
 )
 
 const kernels = "../../testdata/kernels"
@@ -107,6 +111,101 @@ func TestFilter(t *testing.T) {
 		}
 		if n := sum(b); n != uint64(c.Dispatches[0].Waves) {
 			t.Errorf("VMID %d: %d waves counted, %d launched", vmid, n, c.Dispatches[0].Waves)
+		}
+	}
+}
+
+// TestFilterAstray counts while the process's VMID changes, as the simulated GPU gives it to the dispatches in turn: the one that reads
+// it, the launch, the one that reads it again. What the filter missed is n/a with the reason, never 0.
+func TestFilterAstray(t *testing.T) {
+	names := []string{"SQ_INSTS_VALU", "SQ_INSTS_SALU"}
+	for _, c := range []struct {
+		vmids []uint32
+		names []string
+		why   string // "": counted
+	}{
+		{[]uint32{8, 10}, names, "only 0 of the 512 waves launched passed the filter: the process's VMID may have changed while it ran"},
+		{[]uint32{8, 10}, []string{"SQ_WAVES"}, "only 0 of the 512 waves launched passed the filter: the process's VMID may have changed while it ran"},
+		{[]uint32{8, 8, 10}, names, "the process's VMID changed from 8 to 10 while it ran"},
+		{[]uint32{8, 15, 15}, names, "the process's VMID changed from 8 to 15 while it ran"},
+		{[]uint32{9}, names, ""},
+	} {
+		var buf bytes.Buffer
+		o := optionsOn(t, "gfx1201", "vadd", &buf, open.Options{Sim: open.SimOptions{VMIDs: c.vmids}})
+		evs, got := both(t, &o, &buf, func(ctx context.Context) (*Outcome, error) {
+			return Count(ctx, CountOptions{Options: o, Names: c.names})
+		})
+		if len(got.Counters) != 1 || len(got.Notes) != 0 {
+			t.Fatalf("VMIDs %v: %+v, notes %+v", c.vmids, got.Counters, got.Notes)
+		}
+		run := got.Counters[0]
+		for _, l := range run.Layout {
+			if l.Unmeasured != c.why {
+				t.Errorf("VMIDs %v: %s is unmeasured for %q, want %q", c.vmids, l.Name, l.Unmeasured, c.why)
+			}
+		}
+		counted, un := kinds(evs, profile.KindCounters), kinds(evs, profile.KindUnmeasured)
+		if c.why != "" {
+			if len(counted) != 0 || len(un) != 1 || un[0].Runs != 1 {
+				t.Errorf("VMIDs %v: counters %+v, unmeasured %+v", c.vmids, counted, un)
+			}
+			continue
+		}
+		if last := run.Layout[len(run.Layout)-1].Name; !slices.Equal(run.Added, []string{"SQ_WAVES"}) || last != "SQ_WAVES" {
+			t.Errorf("added %q, the last is %s", run.Added, last)
+		}
+		if len(un) != 0 || len(counted) != 1 || len(counted[0].Counters) != 2 || counted[0].Counters[0].Name != "SQ_INSTS_VALU" || counted[0].Counters[0].Sum() == 0 {
+			t.Errorf("counters %+v, unmeasured %+v", counted, un)
+		}
+	}
+}
+
+// A filtered pass counts waves as a check where a register is free and nobody asked for them.
+func TestChecked(t *testing.T) {
+	g, err := gpu.Lookup("gfx1201")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sq []string
+	for _, c := range perfctr.Counters(g) {
+		if c.Block == "SQ" && c.Name != "SQ_WAVES" {
+			sq = append(sq, c.Name)
+		}
+	}
+	limit := perfctr.Limit(g, "SQ")
+	for _, c := range []struct {
+		names []string
+		added int
+	}{{sq[:1], 1}, {sq[:limit-1], 1}, {sq[:limit], 0}, {[]string{"SQ_WAVES", sq[0]}, 0}, {[]string{"GRBM_COUNT"}, 0}} {
+		all, added := checked(g, c.names)
+		if len(added) != c.added || len(all) != len(c.names)+c.added || !slices.Equal(all[:len(c.names)], c.names) || len(all) > limit {
+			t.Errorf("%q: %q, added %q", c.names, all, added)
+		}
+	}
+	if g, err = gpu.Lookup("gfx1100"); err != nil {
+		t.Fatal(err)
+	}
+	if _, added := checked(g, sq[:1]); added != nil {
+		t.Errorf("without a filter %q is added", added)
+	}
+}
+
+// More waves than were launched are a remark: the driver counts preempted ones again.
+func TestMissed(t *testing.T) {
+	waves := perfctr.Counter{Name: "SQ_WAVES"}
+	for _, c := range []struct {
+		total       perfctr.Value
+		why, remark string
+	}{
+		{perfctr.Value{N: 64}, "", ""},
+		{perfctr.Value{N: 70}, "", "70 waves passed the filter, 64 were launched"},
+		{perfctr.Value{N: 63}, "only 63 of the 64 waves launched passed the filter: the process's VMID may have changed while it ran", ""},
+		{perfctr.Value{N: 63, AtLeast: true}, "", ""},
+		{perfctr.Value{NA: "not modelled"}, "", ""},
+	} {
+		why, remark := missed([]perfctr.Reading{{Counter: perfctr.Counter{Name: "SQ_INSTS_VALU"}}, {Counter: waves, Total: c.total}}, 64)
+		if why != c.why || remark != c.remark {
+			t.Errorf("%+v: %q, %q", c.total, why, remark)
 		}
 	}
 }
