@@ -55,7 +55,8 @@ var (
 
 // homes says where alone a dependency may stand.
 var homes = map[string][]string{
-	"golang.org/x/sys":                   {"internal/device"},
+	"golang.org/x/sys/unix":              {"internal/device"},
+	"golang.org/x/sys/cpu":               {"internal/device", "internal/sqtt"}, // what the processor can
 	"github.com/spf13/":                  {"cmd/rigprof"},
 	"github.com/olekukonko/tablewriter":  {"cmd/rigprof"},
 	"github.com/klauspost/compress/zstd": {"internal/capture", "internal/codeobj"},
@@ -157,6 +158,8 @@ func TestCheck(t *testing.T) {
 		{"internal/sqtt", "os", true},
 		{"internal/session", "os", false},
 		{"internal/sqtt", "golang.org/x/sys/unix", true},
+		{"internal/sqtt", "golang.org/x/sys/cpu", false},
+		{"internal/session", "golang.org/x/sys/cpu", true},
 		{"internal/stray", "fmt", true},
 	} {
 		if got := len(check(c.pkg, []string{c.imp})) > 0; got != c.bad {
