@@ -13,7 +13,13 @@ type walkOps struct {
 	noUnit   opTable[uint8] // readyUnit or readyNoUnit
 	taken    opTable[uint8] // 1: a branch is
 	clocks   opTable[uint8]
-	category opTable[Category]
+	category opTable[opCategory]
+}
+
+// opCategory is what an Inst has in its last eight bytes.
+type opCategory struct {
+	Category
+	_ [7]uint8
 }
 
 // opTable is a bit longer than what is used of it, so that what belongs to one op is not all in one set of the first-level
@@ -28,6 +34,9 @@ const (
 	opPlain opKind = iota // one of the table's
 	opOther               // none: it is work of another SIMD
 	opReady               // none: GFX12's WAVE_READY, or an IMMEDIATE
+	opStart               // none: a WAVE_START, if bit 4 is 0
+	opEnd                 // none: a WAVE_END, if bit 4 is 1
+	opReg                 // none: a REG
 	opToken               // none, as far as the table knows
 )
 
@@ -61,11 +70,20 @@ func newWalkOps(f gpu.Family) *walkOps {
 				tab.kind[i] = opToken
 				continue
 			}
+		case key == 0b1100:
+			tab.kind[i] = opStart
+			continue
+		case key == 0b0101:
+			tab.kind[i] = opEnd
+			continue
+		case key == 0b1001:
+			tab.kind[i] = opReg
+			continue
 		default:
 			tab.kind[i] = opToken
 			continue
 		}
-		tab.category[i], tab.clocks[i] = plain.category, plain.clocks
+		tab.category[i].Category, tab.clocks[i] = plain.category, plain.clocks
 		switch plain.category {
 		case CategoryJump:
 			tab.taken[i] = 1

@@ -144,9 +144,9 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 	start := uint64(d.pos % 8 / 4)
 	family := d.family
 	gfx12 := family == gpu.GFX12
-	tab, ops, place, keys := walkTable11(), walkOps11(), places11(), keysOf(family)
+	tab, ops, place, begun, keys := walkTable11(), walkOps11(), places11(), begun11(), keysOf(family)
 	if gfx12 {
-		tab, ops, place = walkTable12(), walkOps12(), places12()
+		tab, ops, place, begun = walkTable12(), walkOps12(), places12(), begun12()
 	}
 	if s.lanes == nil {
 		s.lanes = new(laneScan)
@@ -159,7 +159,7 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 	k.hurry(d.now)
 	waves, n := d.roomFor(pieces)
 	r := walkRun{
-		scan: s.lanes, walk: k, ops: ops, live: d.live, place: place, bits: d.bits, waves: waves, n: n, markers: d.res.Markers,
+		scan: s.lanes, walk: k, ops: ops, live: d.live, place: place, begun: begun, bits: d.bits, waves: waves, n: n, had: n, markers: d.res.Markers,
 		origin: d.now, hurried: d.now, first: (d.base + int64(at)) * 8, runs: d.runs,
 	}
 	r.unit, r.units = k.unit(d.bits)
@@ -177,21 +177,23 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 			l := &keys[w&255]
 			switch l.kind {
 			case KindWaveStart, KindWaveEnd:
-				d.res.Waves, d.open, r.open = r.waves[:r.n], d.open+r.open, 0
+				d.res.Waves = r.waves[:r.n]
+				d.open += r.opened()
 				if off := r.first + int64(nibble)*4; l.kind == KindWaveStart {
 					d.start(d.bits.startKey(uint32(w)), uint32(w), now, off)
 				} else {
 					d.stop(d.bits.endKey(uint32(w)), now, off)
 				}
 				r.waves, r.n = d.res.Waves[:len(waves)], len(d.res.Waves)
+				r.had = r.n
 				continue
 			case KindValuInst, KindInst, KindImmOne, KindImmediate, KindWaveReady:
 				k.token(l.kind, gfx12, w, 0, now)
 				continue
 			}
 			now -= Cycles(w >> (l.lo & 63) & (1<<(l.w&63) - 1)) // without its delta
-			d.now, d.pos, d.res.Waves, d.res.Markers, d.open = now, at*8+int(nibble)*4, r.waves[:r.n], r.markers, d.open+r.open
-			r.open = 0
+			d.now, d.pos, d.res.Waves, d.res.Markers = now, at*8+int(nibble)*4, r.waves[:r.n], r.markers
+			d.open += r.opened()
 			_ = d.next(&p, buf, d.pos, true) // scanning made sure that it is whole
 			p.Off += d.base * 8
 			d.token(&p)
@@ -205,6 +207,7 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 				return true
 			}
 			r.waves, r.n, r.markers = d.res.Waves[:len(waves)], len(d.res.Waves), d.res.Markers
+			r.had = r.n
 			r.unit, r.units = k.unit(d.bits)
 			if p.Kind == KindTimestamp {
 				r.origin += d.now - now
@@ -214,7 +217,7 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 		}
 	}
 	d.res.Waves, d.res.Markers = r.waves[:r.n], r.markers
-	d.open += r.open
+	d.open += r.opened()
 	d.now = r.origin + Cycles(end>>scanTime)
 	d.pos = at*8 + int(uint16(end))*4
 	return size == windowBytes

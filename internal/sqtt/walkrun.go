@@ -1,6 +1,9 @@
 package sqtt
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync"
+)
 
 // walkRun goes through a window's events for the walk: records of the traced SIMD's waves, wave tokens of the others, and what
 // only passes time.
@@ -10,10 +13,12 @@ type walkRun struct {
 	ops   *walkOps
 	live  *[numSlots]liveWave
 	place *[numSlots]uint32 // see waveBits.places
+	begun *[numBegun]uint64 // see waveBits.newBegun
 	bits  *waveBits
 	waves []Wave // with room for one more per event
 	n     int    // waves so far
-	open  int    // waves begun, less those that ended
+	begin int    // waves begun and not counted by opened yet
+	had   int    // of the n, those that opened counted
 
 	origin  Cycles // time at the window's start, and what TIMESTAMPs added since
 	hurried Cycles // the origin when hurry was called last
@@ -23,6 +28,13 @@ type walkRun struct {
 	units   uint32
 
 	markers []Marker
+}
+
+// opened is how many more waves run than when it was called last.
+func (r *walkRun) opened() int {
+	n := r.begin - (r.n - r.had)
+	r.begin, r.had = 0, r.n
+	return n
 }
 
 // takeGeneric takes the events up to the first one that is something rare, and says how many. Of a record it does what issue,
@@ -50,7 +62,7 @@ func (r *walkRun) takeGeneric(events []uint64, base Cycles) int {
 			from := Cycles(min(uint64(now), uint64(t.ready[ops.noUnit[op]&1])))
 			stall, clocks := uint32(now-from), ops.clocks[op]
 			in.Time, in.Stall, in.Dur = from, stall, stall+uint32(clocks)
-			in.Category, in.newPC = ops.category[op], false
+			in.Category, in.newPC = ops.category[op].Category, false
 			t.ready = [2]Cycles{never, now + Cycles(clocks)}
 		case opOther:
 		case opReady:
@@ -83,7 +95,7 @@ func (r *walkRun) other(e, w uint64, now Cycles) (by Cycles, ok bool) {
 		}
 		l.raw, l.run, l.start = x, r.runs, now
 		l.off = r.first + int64(uint16(e))*4
-		r.open++
+		r.begin++
 	case x&31 == 0b10101: // WAVE_END
 		k := b.endKey(x) % numSlots
 		l := &r.live[k]
@@ -93,11 +105,10 @@ func (r *walkRun) other(e, w uint64, now Cycles) (by Cycles, ok bool) {
 		l.run = 0
 		wave := &r.waves[r.n]
 		r.n++
-		r.open--
 		wave.Start, wave.Stop = l.start, now
-		at, queue := r.place[k]|lanesOf[l.raw>>25]<<24, l.raw>>(b.pipe&31)
+		at := uint64(r.place[k]) | r.begun[l.raw>>(b.pipe&31)%numBegun]
 		wave.CU, wave.SIMD, wave.Slot, wave.Lanes = uint8(at), uint8(at>>8), uint8(at>>16), uint8(at>>24)
-		wave.ME, wave.Pipe = uint8(queue>>2&1), uint8(queue&3)
+		wave.ME, wave.Pipe = uint8(at>>32), uint8(at>>40)
 	case x&15 == 0b1001: // REG
 		if x>>15&1 != 0 {
 			r.walk.register(uint8(x>>9&3), uint8(x>>7&3), x>>16, uint32(w>>32))
@@ -119,3 +130,21 @@ func (r *walkRun) other(e, w uint64, now Cycles) (by Cycles, ok bool) {
 	}
 	return by, true
 }
+
+// numBegun is how many values a WAVE_START's bits from its pipe on have.
+const numBegun = 1 << 12
+
+// newBegun has, by a WAVE_START's bits from its pipe on, what Wave says of it: Lanes << 24, ME << 32, Pipe << 40.
+func (b *waveBits) newBegun() *[numBegun]uint64 {
+	t := new([numBegun]uint64)
+	for i := range uint32(numBegun) {
+		w := b.wave(0, i<<b.pipe)
+		t[i] = uint64(w.Lanes)<<24 | uint64(w.ME)<<32 | uint64(w.Pipe)<<40
+	}
+	return t
+}
+
+var (
+	begun11 = sync.OnceValue(waveBits11.newBegun)
+	begun12 = sync.OnceValue(waveBits12.newBegun)
+)

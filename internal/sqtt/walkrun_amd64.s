@@ -32,6 +32,18 @@
 	SHRL $8, DI; \
 	ANDL $0xfff, DI
 
+// The slot that a record's token in CX names, in BX; CX is lost.
+#define SLOT11 \
+	MOVQ CX, BX; \
+	MOVBLZX walkOps_slot(R11)(DX*1), CX; \
+	SHRQ CX, BX; \
+	ANDL $31, BX
+
+#define SLOT12 \
+	MOVL CX, BX; \
+	SHRL $7, BX; \
+	ANDL $31, BX
+
 // The value of a TIMESTAMP in CX.
 #define VALUE11 \
 	SHLQ $16, CX; \
@@ -58,7 +70,7 @@
 //
 // A record waits in X0 (PC and Time) and X2 (the rest) for the next one to store it at SI, behind that one's loads: they would
 // wait until it is known that this is not where they load.
-#define WALKRUN(KEY_START, KEY_END, VALUE, PIPE, REALTIME) \
+#define WALKRUN(SLOT, KEY_START, KEY_END, VALUE, QUEUE, REALTIME) \
 	MOVQ events+8(FP), R8; \
 	MOVQ n+16(FP), R9; \
 	LEAQ (R8)(R9*8), R9; \
@@ -86,10 +98,7 @@ loop: \
 	ADDQ base+24(FP), AX; \
 	TESTL DI, DI; \
 	JNE  other; \
-	MOVQ CX, BX; \
-	MOVBLZX walkOps_slot(R11)(DX*1), CX; \
-	SHRQ CX, BX; \
-	ANDL $31, BX; \
+	SLOT; \
 	MOVQ walk_slots(R12)(BX*8), BX; \
 	MOVL tracedWave_at(BX), DI; \
 	MOVQ tracedWave_insts+8(BX), CX; \
@@ -125,15 +134,17 @@ loop: \
 	SHLQ $32, R14; \
 	ORQ  R14, CX; \
 	MOVQ CX, X2; \
-	MOVBLZX walkOps_category(R11)(DX*1), DI; \
-	MOVQ DI, X3; \
-	PUNPCKLQDQ X3, X2; \
+	MOVHPS walkOps_category(R11)(DX*8), X2; \
 	JMP  next; \
 other: \
+	CMPL DI, $const_opEnd; \
+	JEQ  end; \
+	CMPL DI, $const_opStart; \
+	JEQ  start; \
 	CMPL DI, $const_opOther; \
 	JEQ  next; \
 	CMPL DI, $const_opReady; \
-	JNE  token; \
+	JNE  pass; \
 	BTL  $4, CX; \
 	JCC  done; \
 	SHRL $8, CX; \
@@ -148,17 +159,13 @@ ready: \
 	ANDL DI, CX; \
 	JNE  ready; \
 	JMP  next; \
-token: \
+start: \
+	BTL  $4, CX; \
+	JCS  done; \
 	MOVQ r+0(FP), BX; \
-	MOVL CX, DI; \
-	ANDL $31, DI; \
-	CMPL DI, $0x15; \
-	JEQ  end; \
-	CMPL DI, $0x0c; \
-	JNE  pass; \
 	KEY_START; \
-	MOVL DI, DX; \
-	ANDL walkRun_units(BX), DX; \
+	MOVL walkRun_units(BX), DX; \
+	ANDL DI, DX; \
 	CMPL DX, walkRun_unit(BX); \
 	JEQ  done; \
 	LEAQ (DI)(DI*2), DI; \
@@ -171,15 +178,18 @@ token: \
 	MOVL CX, liveWave_raw(DX); \
 	MOVQ AX, liveWave_start(DX); \
 	MOVWLZX (R8), DI; \
-	SHLQ $2, DI; \
+	SHLL $2, DI; \
 	ADDQ walkRun_first(BX), DI; \
 	MOVQ DI, liveWave_off(DX); \
-	INCQ walkRun_open(BX); \
+	INCQ walkRun_begin(BX); \
 	JMP  next; \
 end: \
+	BTL  $4, CX; \
+	JCC  done; \
+	MOVQ r+0(FP), BX; \
 	KEY_END; \
-	MOVL DI, DX; \
-	ANDL walkRun_units(BX), DX; \
+	MOVL walkRun_units(BX), DX; \
+	ANDL DI, DX; \
 	CMPL DX, walkRun_unit(BX); \
 	JEQ  done; \
 	LEAQ (DI)(DI*2), R14; \
@@ -192,35 +202,26 @@ end: \
 	CMPQ R14, walkRun_waves+8(BX); \
 	JGE  done; \
 	INCQ walkRun_n(BX); \
-	DECQ walkRun_open(BX); \
-	IMULQ $Wave__size, R14; \
-	ADDQ walkRun_waves+0(BX), R14; \
 	MOVL $0, liveWave_run(DX); \
+	LEAQ (R14)(R14*2), R14; \
+	MOVQ walkRun_waves+0(BX), CX; \
+	LEAQ (CX)(R14*8), R14; /* Wave__size is 24 */ \
+	MOVQ AX, Wave_Stop(R14); \
 	MOVQ liveWave_start(DX), CX; \
 	MOVQ CX, Wave_Start(R14); \
-	MOVQ AX, Wave_Stop(R14); \
 	MOVL liveWave_raw(DX), CX; \
-	MOVQ walkRun_place(BX), AX; \
-	MOVL (AX)(DI*4), DI; \
-	MOVL CX, AX; \
-	SHRL $25, AX; \
-	LEAQ ·lanesOf(SB), DX; \
-	MOVL (DX)(AX*4), AX; \
-	SHLL $24, AX; \
-	ORL  AX, DI; \
-	MOVL DI, Wave_CU(R14); \
-	SHRL $PIPE, CX; \
-	MOVL CX, DX; \
-	ANDL $3, CX; \
-	MOVB CX, Wave_Pipe(R14); \
-	SHRL $2, DX; \
-	ANDL $1, DX; \
-	MOVB DX, Wave_ME(R14); \
+	SHRL $QUEUE, CX; \
+	MOVQ walkRun_begun(BX), AX; \
+	MOVQ (AX)(CX*8), AX; \
+	MOVQ walkRun_place(BX), DX; \
+	MOVL (DX)(DI*4), DX; \
+	ORQ  DX, AX; \
+	MOVQ AX, Wave_CU(R14); /* and what is behind it */ \
 	JMP  next; \
 pass: \
-	ANDL $15, DI; \
-	CMPL DI, $9; \
+	CMPL DI, $const_opReg; \
 	JEQ  register; \
+	MOVQ r+0(FP), BX; \
 	MOVL CX, DI; \
 	ANDL $(127+const_miscSave+const_miscStallBegin+const_miscStallEnd), DI; \
 	CMPL DI, $0x51; \
@@ -277,8 +278,8 @@ done: \
 
 // func walkRun11(r *walkRun, events *uint64, n int, base Cycles, k *walk, nodes []codeNode) int
 TEXT ·walkRun11(SB), NOSPLIT, $32-72
-	WALKRUN(KEY_START11, KEY_END11, VALUE11, 21, 1<<9)
+	WALKRUN(SLOT11, KEY_START11, KEY_END11, VALUE11, 21, 1<<9)
 
 // func walkRun12(r *walkRun, events *uint64, n int, base Cycles, k *walk, nodes []codeNode) int
 TEXT ·walkRun12(SB), NOSPLIT, $32-72
-	WALKRUN(KEY_START12, KEY_END12, VALUE12, 20, 1<<7)
+	WALKRUN(SLOT12, KEY_START12, KEY_END12, VALUE12, 20, 1<<7)
