@@ -171,6 +171,29 @@ func streamInto(run *Run, r *rand.Rand, waves []wholeWave, sites []Site, done fu
 	}
 }
 
+// A wave that is alone on its SIMD hides nothing, also where its instructions run into each other.
+func TestAlone(t *testing.T) {
+	sites := []Site{{Class: isa.VALU}, {Class: isa.Matrix}, {Class: isa.Global}, {Class: isa.SALU}}
+	overlaps := []Inst{{0, 0, 8, 0}, {2, 1, 20, 1}, {4, 0, 40, 2}, {5, 0, 9, 3}, {6, 0, 60, 1}}
+	p := runWhole([]wholeWave{{Wave{Stop: 80}, overlaps}}, sites)
+	if p.Total.Hidden != 0 || p.Total.Cycles() != 80 {
+		t.Errorf("%+v", p.Total)
+	}
+	r := rand.New(rand.NewPCG(3, 3))
+	for n := range 200 {
+		waves, sites := randomWaves(r)
+		if p := runWhole(waves[:1], sites); p.Total.Hidden != 0 {
+			t.Fatalf("run %d: %+v", n, p.Total)
+		}
+	}
+	// Another wave's matrix instruction hides a vector one only while it runs itself, not while the one before it does.
+	other := wholeWave{Wave{Slot: 1, Stop: 80}, []Inst{{0, 0, 30, 0}}}
+	p = runWhole([]wholeWave{{Wave{Stop: 80}, overlaps[:2]}, other}, sites[:2])
+	if h := p.Insts[0].Hidden; h != 14 { // from 8 to 22
+		t.Errorf("%d hidden", h)
+	}
+}
+
 // However a stream is cut, the sums are the plain reference's, and the parts add up to the waves' lives.
 func TestStreams(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))

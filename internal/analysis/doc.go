@@ -20,7 +20,8 @@
 //
 // A cycle of an instruction's window is hidden if another wave of the same SIMD kept a pipe busy at that time whose rank is at least
 // that of the instruction's own pipe: matrix over vector ALU over vector memory, LDS and flat over scalar ALU and scalar memory.
-// While an instruction runs itself, only pipes of higher rank count. What no pipe ran (waits, branches, messages) has the lowest
+// While an instruction runs itself, only pipes of higher rank count. An instruction keeps its pipe busy while it runs in its own window, so a wave
+// hides nothing of itself. What no pipe ran (waits, branches, messages) has the lowest
 // rank. Busy times that overlap are merged, not added, so hidden never exceeds the window. AMD's decoder adds overlaps of one
 // pipe and counts a matrix instruction as three quarters of a vector one as well; we do neither.
 //

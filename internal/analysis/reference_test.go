@@ -60,11 +60,15 @@ type refSpan struct {
 	rank     int
 }
 
+// refSpans is when a wave keeps pipes busy: while its instructions run, but for the time in which the one before has not ended.
 func refSpans(w *wholeWave, sites []Site) (out []refSpan) {
+	end := w.Start
 	for _, in := range w.Insts {
-		if r := rankOf(sites[in.Site].Class); r > rankNone && in.Dur > in.Stall {
-			out = append(out, refSpan{in.Time + int64(in.Stall), in.Time + int64(in.Dur), r})
+		from, to := max(in.Time+int64(in.Stall), end), in.Time+int64(in.Dur)
+		if r := rankOf(sites[in.Site].Class); r > rankNone && to > from {
+			out = append(out, refSpan{from, to, r})
 		}
+		end = max(end, from, to)
 	}
 	return out
 }

@@ -47,6 +47,7 @@ type Life struct {
 	recs   []Inst // not settled
 	ended  bool
 	prev   int64          // end of the last settled window
+	added  int64          // end of the last added record's window
 	marked bool           // base is known
 	mark   int64          // a time up to which the history may be gone,
 	base   [numRank]int64 // and the busy time before it, by rank
@@ -65,6 +66,7 @@ type simd struct {
 	spans    []span // not in busy yet
 	scratch  []span // of sorting
 	busy     [numRank]history
+	merged   int64  // up to when busy is whole
 	alive    []span // times in which waves that ended were there, disjoint, in order
 }
 
@@ -111,7 +113,7 @@ func (r *Run) Begin(w Wave) *Life {
 		}
 	}
 	if s == nil {
-		s = &simd{cu: w.CU, simd: w.SIMD}
+		s = &simd{cu: w.CU, simd: w.SIMD, merged: math.MinInt64}
 		r.simds = append(r.simds, s)
 	}
 	l := &Life{}
@@ -125,7 +127,7 @@ func (r *Run) Begin(w Wave) *Life {
 	}
 	q.n = 0
 	clear(l.seen)
-	*l = Life{Wave: w, simd: s, recs: l.recs[:0], seen: l.seen, First: -1, last: -1, prev: w.Start, hold: math.MaxInt64, from: math.MaxInt64, queues: q}
+	*l = Life{Wave: w, simd: s, recs: l.recs[:0], seen: l.seen, First: -1, last: -1, prev: w.Start, added: w.Start, hold: math.MaxInt64, from: math.MaxInt64, queues: q}
 	s.lives = append(s.lives, l)
 	return l
 }
@@ -136,7 +138,7 @@ func (r *Run) Add(l *Life, recs []Inst) {
 		return
 	}
 	if l.Start < 0 {
-		l.Start, l.prev = recs[0].Time, recs[0].Time
+		l.Start, l.prev, l.added = recs[0].Time, recs[0].Time, recs[0].Time
 	}
 	l.recs = append(l.recs, recs...)
 	r.pending += len(recs)
@@ -144,8 +146,11 @@ func (r *Run) Add(l *Life, recs []Inst) {
 	for i := range recs {
 		in := &recs[i]
 		site := &r.p.Insts[in.Site]
-		if site.rank > rankNone && in.Dur > in.Stall {
-			s.spans = append(s.spans, span{in.Time + int64(in.Stall), in.Time + int64(in.Dur), site.rank})
+		// A wave keeps a pipe busy in its own windows only, so that it hides nothing of itself. What a barrier's window is longer by ends where the next
+		// record stands ready.
+		w := windowOf(l.added, in)
+		if l.added = w.End; site.rank > rankNone && w.End > w.Issue {
+			s.spans = append(s.spans, span{w.Issue, w.End, site.rank})
 		}
 		if l.First < 0 && site.Object >= 0 {
 			l.First = in.Site
@@ -235,16 +240,18 @@ func (s *simd) merge(until int64) {
 	for i := range s.spans {
 		if s.spans[i].from < until {
 			s.spans[late], s.spans[i] = s.spans[i], s.spans[late]
+			s.spans[late].from = max(s.spans[late].from, s.merged) // past the bound of records some come late: what was asked for stays as it was
 			late++
 		}
 	}
 	s.scratch = sortSpans(s.spans[:late], s.scratch)
 	for _, x := range s.spans[:late] {
-		for rank := rankScalar; rank <= x.rank; rank++ {
+		for rank := rankScalar; rank <= x.rank && x.to > x.from; rank++ {
 			s.busy[rank].add(x.from, x.to)
 		}
 	}
 	s.spans = append(s.spans[:0], s.spans[late:]...)
+	s.merged = max(s.merged, until)
 }
 
 func (h *history) add(from, to int64) {
