@@ -228,6 +228,7 @@ func listKernels(path string) (listing, error) {
 		report.Number("lds"), report.Number("scratch"),
 	}}}
 	rows := []row{}
+	var unplaced []string
 	for _, em := range objects {
 		o, err := codeobj.Open(em.Data)
 		if err != nil {
@@ -256,12 +257,18 @@ func listKernels(path string) (listing, error) {
 			}
 			l.table.Add(r.Target, k.Demangled, args, r.Wave, r.VGPRs, r.SGPRs, r.LDS, r.Scratch)
 		}
+		for i := range o.Unplaced {
+			m := &o.Unplaced[i]
+			unplaced = append(unplaced, m.Name)
+			l.table.Notes = append(l.table.Notes, fmt.Sprintf("%s, kernel %s: no symbol %s in the file: it was stripped, so its code can be read, not launched", o.Target, codeobj.Demangle(m.Name), m.Symbol))
+		}
 	}
 	l.doc = struct {
-		Schema  string `json:"schema"`
-		File    string `json:"file"`
-		Kernels []row  `json:"kernels"`
-	}{"rigprof/kernels/1", path, rows}
+		Schema   string   `json:"schema"`
+		File     string   `json:"file"`
+		Kernels  []row    `json:"kernels"`
+		Unplaced []string `json:"unplaced,omitempty"` // no symbol says where they are
+	}{"rigprof/kernels/1", path, rows, unplaced}
 	return l, nil
 }
 

@@ -3,6 +3,7 @@ package codeobj
 import (
 	"bytes"
 	"compress/gzip"
+	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -225,6 +226,33 @@ func TestNoSectionHeaders(t *testing.T) {
 	clear(a[60:64])
 	if !bytes.Equal(a, b) || err != nil {
 		t.Errorf("the image differs, %v", err)
+	}
+}
+
+// TestStripped reads an object whose symbols are gone: nothing says where its kernels begin, but its code is there.
+func TestStripped(t *testing.T) {
+	data := bytes.Clone(read(t, kernelsDir, "gfx1100", "vadd.co"))
+	whole := open(t, kernelsDir, "gfx1100", "vadd.co")
+	at := le.Uint64(data[40:])
+	for i := range uint64(le.Uint16(data[60:])) { // section headers: no section is a symbol table any more
+		if typ := data[at+64*i+4:]; le.Uint32(typ) == uint32(elf.SHT_SYMTAB) || le.Uint32(typ) == uint32(elf.SHT_DYNSYM) {
+			le.PutUint32(typ, uint32(elf.SHT_NULL))
+		}
+	}
+	o, err := Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.Kernels) != 0 || len(o.Symbols) != 0 || len(o.Unplaced) != 1 || o.Unplaced[0].Name != "vadd" || o.Unplaced[0].WaveSize != 32 {
+		t.Errorf("kernels %v, symbols %v, unplaced %+v", o.Kernels, o.Symbols, o.Unplaced)
+	}
+	if pc := whole.Kernels[0].Entry; !bytes.Equal(o.Bytes(pc), whole.Bytes(pc)) {
+		t.Error("the code differs")
+	}
+	for _, name := range []string{"", "vadd", "vadd.kd"} {
+		if _, err := o.Kernel(name); err == nil || !strings.Contains(err.Error(), `kernel "vadd" has no symbol "vadd.kd" in the file: it was stripped`) {
+			t.Errorf("kernel %q: %v", name, err)
+		}
 	}
 }
 

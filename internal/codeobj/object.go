@@ -22,8 +22,10 @@ type Object struct {
 	Version int // of the code object format: 3 to 6
 	Kernels []Kernel
 	Symbols []Symbol // functions and variables with an address, by address
-	Printf  []string // format strings of device-side printf, as the metadata holds them
-	Data    []byte   // the ELF file
+	// Unplaced are kernels of the metadata whose descriptor no symbol names, as in stripped files: where their code begins is not known.
+	Unplaced []Meta
+	Printf   []string // format strings of device-side printf, as the metadata holds them
+	Data     []byte   // the ELF file
 
 	elf      *elf.File
 	segments []segment
@@ -287,7 +289,8 @@ func (o *Object) readKernels() error {
 			}
 			s, ok := o.symbol(m.Symbol)
 			if !ok {
-				return badAt(-1, "metadata", "kernel %q: no symbol %q in the file", m.Name, m.Symbol)
+				o.Unplaced = append(o.Unplaced, m)
+				continue
 			}
 			if err := o.addKernel(Kernel{Meta: m, DescriptorAddr: s.Addr, HasMeta: true}); err != nil {
 				return err
@@ -366,6 +369,12 @@ func (o *Object) Kernel(name string) (*Kernel, error) {
 		names[i] = o.Kernels[i].Name
 	}
 	slices.Sort(names)
+	for i := range o.Unplaced {
+		m := &o.Unplaced[i]
+		if name == m.Name || name == m.Symbol || name == Demangle(m.Name) || name == "" && len(names) == 0 {
+			return nil, fmt.Errorf("codeobj: kernel %q has no symbol %q in the file: it was stripped, so its code can be read, not launched", m.Name, m.Symbol)
+		}
+	}
 	switch {
 	case len(names) == 0:
 		return nil, errors.New("codeobj: the code object has no kernel")

@@ -165,12 +165,9 @@ func Disassemble(o *codeobj.Object, name string) (*Asm, error) {
 }
 
 // functions lists an object's functions by address, without their instructions. An object without symbols of functions has its kernels; one
-// without those either has its code as one function.
+// without those either has its code as one function, of waves of the metadata's size.
 func functions(o *codeobj.Object, arch isa.Arch) []AsmFunc {
-	wave := 64
-	if !arch.CDNA() {
-		wave = 32
-	}
+	wave := waveSize(o, arch)
 	var list []AsmFunc
 	for _, s := range o.Symbols {
 		if s.Func && s.Size > 0 {
@@ -201,6 +198,20 @@ func functions(o *codeobj.Object, arch isa.Arch) []AsmFunc {
 		}
 	}
 	return list
+}
+
+// waveSize is how many lanes the waves of unnamed code have.
+func waveSize(o *codeobj.Object, arch isa.Arch) int {
+	if len(o.Kernels) == 0 && len(o.Unplaced) > 0 {
+		n := o.Unplaced[0].WaveSize
+		if (n == 32 || n == 64) && !slices.ContainsFunc(o.Unplaced, func(m codeobj.Meta) bool { return m.WaveSize != n }) {
+			return int(n)
+		}
+	}
+	if arch.CDNA() {
+		return 64
+	}
+	return 32
 }
 
 // withGaps adds what no function holds, but for padding: hand-written code without symbols, tables between functions.
