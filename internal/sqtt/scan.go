@@ -37,7 +37,7 @@ const (
 type (
 	window    [windowBytes + windowSlack]byte
 	scanTable [1 << 16]uint32
-	eventList [maxEvents]uint64 // scan words before the event, and before the NOPs in front of it
+	eventList [maxEvents]uint64 // GFX9: scan words where the events begin, with their time
 )
 
 // newScanTable makes the table that scans a family's tokens by the next 16 bits, bytes swapped: bits 8..11, which most tokens
@@ -86,6 +86,7 @@ type scanBuffers struct {
 	win    window
 	chains [scanChains]chain
 	guess  chain
+	blocks blockScan9
 	events [scanChains]eventList
 	pieces [scanChains]piece
 	lanes  *laneScan

@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// waveKinds9 are for waves and losses of GFX9 streams, walkScanner9 for what the walk needs besides.
+// waveKinds9 are for waves and losses of GFX9 streams, walkKinds9 for what the walk needs besides.
 var (
-	waveKinds9   = newScan9Kinds(waveEvents)
-	walkScanner9 = walkKinds9()
+	waveKinds9 = newScan9Kinds(waveEvents)
+	walkKinds9 = newScan9Kinds(walkEvents)
 )
 
 // GFX9 tokens are whole 16-bit units, most of them MISCs that only pass time. A step takes up to three of those at once
@@ -19,18 +19,32 @@ var (
 //	bits 0..2    its length in units
 //	bits 4..11   mask of its time in 4 cycles, from bit 4 of the token on
 //	bits 16..23  whether it is an event, by the token's bits 13..15
-type scan9Kinds [16]uint32
+type scan9Kinds struct {
+	step [16]uint32
+
+	// The same for blocks. Of long bits 7, 6 and 5 are set for lengths of at least 2, 3 and 4 units, bit 4 for a TIME.
+	long, event, time [16]uint8
+}
 
 func newScan9Kinds(isEvent func(Kind) bool) *scan9Kinds {
 	t := new(scan9Kinds)
-	for key := range t {
+	for key := range t.step {
 		l := &gfx9Keys[key]
-		t[key] = uint32(l.bits/16) | (1<<l.w-1)<<4
+		units := l.bits / 16
+		t.time[key] = 1<<l.w - 1
 		switch {
 		case l.kind == KindMisc:
-			t[key] |= (1<<misc9TimeReset | 1<<misc9Lost | 1<<misc9StallBegin | 1<<misc9StallEnd) << 16
-		case isEvent(l.kind):
-			t[key] |= 0xff << 16
+			t.event[key] = 1<<misc9TimeReset | 1<<misc9Lost | 1<<misc9StallBegin | 1<<misc9StallEnd
+		case !isEvent(l.kind):
+		case l.kind == KindRegCs || l.kind == KindRegCsPriv: // bits 9..15 are their address, of which the first 16 are of use
+			t.event[key] = 1 << 0
+		default:
+			t.event[key] = 0xff
+		}
+		t.step[key] = uint32(units) | uint32(t.time[key])<<4 | uint32(t.event[key])<<16
+		t.long[key] = 0xe0 << (4 - units)
+		if l.kind == KindTime {
+			t.long[key] |= 1 << 4
 		}
 	}
 	return t
@@ -47,12 +61,12 @@ func run9(kinds *scan9Kinds, win *window, acc uint64) (at, token uint64, e uint3
 	run := uint(bits.TrailingZeros64(w&(scan9Plain|scan9Plain<<16|scan9Plain<<32)|1<<48)) & 48 // their bits
 	times := w >> 4 & (0xff | 0xff<<16 | 0xff<<32) & (1<<run - 1)
 	w >>= run
-	return acc + uint64(run>>4) + (times * (1 | 1<<16 | 1<<32) >> 32 & 0xffff << scanTime), w, kinds[w&15]
+	return acc + uint64(run>>4) + (times * (1 | 1<<16 | 1<<32) >> 32 & 0xffff << scanTime), w, kinds.step[w&15]
 }
 
-// step9 is what a token and its kind add to a scan word, and 1 for an event.
-func step9(token uint64, e uint32) (add uint64, event uint) {
-	return uint64(e&7) | (token & uint64(e) >> 4 & 0xff << scanTime), uint(e >> (16 + token>>13&7) & 1)
+// step9 is what a token and its kind add to a scan word: its time and its length; and 1 for an event.
+func step9(token uint64, e uint32) (time, length uint64, event uint) {
+	return token & uint64(e) >> 4 & 0xff << scanTime, uint64(e & 7), uint(e >> (16 + token>>13&7) & 1)
 }
 
 // scan9One scans to the chain's limit, scan9Two and scan9FourGeneric until one of the chains reaches its own. One scan waits for its
@@ -62,9 +76,9 @@ func scan9One(kinds *scan9Kinds, win *window, c *chain) {
 	_, _ = win[0], ev[0]
 	for uint64(uint16(acc)) < limit {
 		at, token, e := run9(kinds, win, acc)
-		ev[n%maxEvents] = at
-		add, event := step9(token, e)
-		acc, n = at+add, n+event
+		time, length, event := step9(token, e)
+		ev[n%maxEvents] = at + time
+		acc, n = at+time+length, n+event
 	}
 	c.acc, c.n = acc, n
 }
@@ -76,12 +90,12 @@ func scan9Two(kinds *scan9Kinds, win *window, ca, cb *chain) {
 	for uint64(uint16(a)) < al && uint64(uint16(b)) < bl {
 		at, atok, ae := run9(kinds, win, a)
 		bt, btok, be := run9(kinds, win, b)
-		aev[an%maxEvents] = at
-		bev[bn%maxEvents] = bt
-		add, event := step9(atok, ae)
-		a, an = at+add, an+event
-		add, event = step9(btok, be)
-		b, bn = bt+add, bn+event
+		time, length, event := step9(atok, ae)
+		aev[an%maxEvents] = at + time
+		a, an = at+time+length, an+event
+		time, length, event = step9(btok, be)
+		bev[bn%maxEvents] = bt + time
+		b, bn = bt+time+length, bn+event
 	}
 	ca.acc, ca.n, cb.acc, cb.n = a, an, b, bn
 }
@@ -97,18 +111,18 @@ func scan9FourGeneric(kinds *scan9Kinds, win *window, ca, cb, cc, cd *chain) {
 		bt, btok, be := run9(kinds, win, b)
 		ct, ctok, ce := run9(kinds, win, c)
 		dt, dtok, de := run9(kinds, win, d)
-		aev[an%maxEvents] = at
-		bev[bn%maxEvents] = bt
-		cev[cn%maxEvents] = ct
-		dev[dn%maxEvents] = dt
-		add, event := step9(atok, ae)
-		a, an = at+add, an+event
-		add, event = step9(btok, be)
-		b, bn = bt+add, bn+event
-		add, event = step9(ctok, ce)
-		c, cn = ct+add, cn+event
-		add, event = step9(dtok, de)
-		d, dn = dt+add, dn+event
+		time, length, event := step9(atok, ae)
+		aev[an%maxEvents] = at + time
+		a, an = at+time+length, an+event
+		time, length, event = step9(btok, be)
+		bev[bn%maxEvents] = bt + time
+		b, bn = bt+time+length, bn+event
+		time, length, event = step9(ctok, ce)
+		cev[cn%maxEvents] = ct + time
+		c, cn = ct+time+length, cn+event
+		time, length, event = step9(dtok, de)
+		dev[dn%maxEvents] = dt + time
+		d, dn = dt+time+length, dn+event
 	}
 	ca.acc, ca.n, cb.acc, cb.n = a, an, b, bn
 	cc.acc, cc.n, cd.acc, cd.n = c, cn, d, dn
@@ -131,22 +145,21 @@ func (c *chain) to(kinds *scan9Kinds, win *window, limit uint64) {
 
 const scanChains = 4
 
-// scanWindow scans the tokens of the first size units of a window, from unit start on. In a full window it leaves the last few
-// to the next one. It gives the scan word at the end and the events in one or more pieces. The window's quarters are scanned at
-// the same time, as laneScan does with RDNA windows.
-func (s *scanBuffers) scanWindow(kinds *scan9Kinds, win *window, start, size uint64) (end uint64, pieces []piece) {
+// byChains scans the tokens of the first size units of a window. In a full window it leaves the last few to the next one. It
+// gives the scan word at the end and the events in one or more pieces. The window's quarters are scanned at the same time, as
+// laneScan does with RDNA windows.
+func (s *scanBuffers) byChains(kinds *scan9Kinds, win *window, size uint64) (end uint64, pieces []piece) {
 	const least = 256 // units that are worth a scan of their own
-	limit := max(start, size-min(size, windowTail))
+	limit := size - min(size, windowTail)
 	c := &s.chains
 	for i := range c {
 		c[i] = chain{ev: &s.events[i], limit: limit}
 	}
-	c[0].acc = start
 	n := 1
-	if quarter := (limit - start) / scanChains &^ 63; quarter >= least {
+	if quarter := limit / scanChains &^ 63; quarter >= least {
 		n = scanChains
 		for i := 1; i < n; i++ {
-			c[i].acc = (start + uint64(i)*quarter) &^ 63
+			c[i].acc = uint64(i) * quarter
 			c[i].start = c[i].acc
 			c[i-1].limit = c[i].acc
 		}
@@ -226,10 +239,10 @@ func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, f
 	if d.walk != nil {
 		return d.walk9(s, win, buf, size, final)
 	}
-	end, pieces := s.scanWindow(waveKinds9, win, 0, uint64(size/2))
+	end, pieces := s.scan9(waveKinds9, win, uint64(size/2))
 	waves, n := d.roomFor(pieces)
 	// Its origin is the time at the window's start, and what TIME_RESETs added since.
-	r := waveRun{live: d.live, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs}
+	r := waveRun{live: d.live, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs, blocks: &s.blocks, clock: &d.plain}
 	var p Packet
 	for _, piece := range pieces {
 		for events := piece.events; ; events = events[1:] {
@@ -245,7 +258,7 @@ func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, f
 				r.origin += by
 				continue
 			}
-			d.now, d.pos, d.res.Waves, d.open = now, (at+i)*8, r.waves[:r.n], d.open+r.open
+			d.now, d.pos, d.res.Waves, d.open = now-Cycles(w>>4&uint32(waveKinds9.time[w&15]))*4, (at+i)*8, r.waves[:r.n], d.open+r.open
 			r.open = 0
 			if !d.next(&p, buf, d.pos, final) { // a TIME_RESET whose TIME is to come
 				return false
@@ -254,7 +267,7 @@ func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, f
 			d.token(&p)
 			r.waves, r.n = d.res.Waves[:len(waves)], len(d.res.Waves)
 			if w&15 == 0 { // only MISCs change time but by their own delta
-				r.origin += d.now - now - Cycles(w>>4&0xff)*4
+				r.origin += d.now - now
 			}
 		}
 	}
@@ -270,13 +283,12 @@ func (d *WaveDecoder) timeReset(w uint32, now Cycles, buf []byte, i int, final b
 	if w&0xe00f != misc9TimeReset<<13 || d.look != 0 {
 		return 0, false
 	}
-	stamped := now + Cycles(w>>4&0xff)*4
 	ts, found, on := nextTime(buf, i+2, i+2+lookAhead, final)
 	if on >= 0 {
 		return 0, false
 	}
 	if found {
-		by = d.reset(stamped, ts) - stamped
+		by = d.reset(now, ts) - now
 	}
 	return by, true
 }

@@ -53,12 +53,12 @@ GLOBL scan9Masks<>(SB), RODATA|NOPTR, $64
 	ADDQ CX, acc; \
 	MOVQ quad9_n+8*j(BX), SI; \
 	MOVQ quad9_ev+8*j(BX), DI; \
-	MOVQ acc, (DI)(SI*8); \
+	LEAQ (DI)(SI*8), R15; \
 	ADDL CX, AX; \
 	MOVL (DX)(AX*2), AX; \
 	MOVL AX, CX; \
 	ANDL $15, CX; \
-	MOVL (R13)(CX*4), CX; \
+	MOVL scan9Kinds_step(R13)(CX*4), CX; \
 	MOVL AX, DI; \
 	SHRL $13, DI; \
 	ANDL $7, DI; \
@@ -72,6 +72,7 @@ GLOBL scan9Masks<>(SB), RODATA|NOPTR, $64
 	SHLQ $const_scanTime, AX; \
 	ANDL $7, CX; \
 	ADDQ AX, acc; \
+	MOVQ acc, (R15); \
 	ADDQ CX, acc
 
 // func scan9Run(kinds *scan9Kinds, win *window, q *quad9)

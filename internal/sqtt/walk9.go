@@ -192,28 +192,18 @@ func (k *walk) end9(t *tracedWave, now Cycles) {
 	}
 }
 
-// walkKinds9 are the kinds for the walk, which needs no compute registers but the first 16.
-func walkKinds9() *scan9Kinds {
-	t := newScan9Kinds(walkEvents)
-	for key := range t {
-		if kind := gfx9Keys[key].kind; kind == KindRegCs || kind == KindRegCsPriv { // their address is in bits 9..15
-			t[key] &^= 0xfe << 16
-		}
-	}
-	return t
-}
-
 // walk9 decodes one window of a GFX9 stream whose instructions are walked; see fast9.
 func (d *WaveDecoder) walk9(s *scanBuffers, win *window, buf []byte, size int, final bool) (more bool) {
 	at := d.pos / 8
-	end, pieces := s.scanWindow(walkScanner9, win, 0, uint64(size/2))
+	end, pieces := s.scan9(walkKinds9, win, uint64(size/2))
 	k := d.walk
 	if k.cache.full {
 		k.forget()
 	}
 	waves, n := d.roomFor(pieces)
 	r := waveRun{
-		live: d.live, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs, traced: 1 + k.cu,
+		live: d.live, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs,
+		traced: 1 + k.cu, blocks: &s.blocks, clock: &d.plain,
 	}
 	var p Packet
 	for _, piece := range pieces {
@@ -229,7 +219,7 @@ func (d *WaveDecoder) walk9(s *scanBuffers, win *window, buf []byte, size int, f
 			kind := gfx9Keys[w&15].kind
 			switch kind {
 			case KindIssue, KindInst, KindInstPc, KindRegCs, KindRegCsPriv:
-				k.token9(kind, w, now+Cycles(w>>4&1)*4)
+				k.token9(kind, w, now)
 				continue
 			case KindMisc:
 				if by, ok := d.timeReset(uint32(w), now, buf, at+i, final); ok {
@@ -237,7 +227,7 @@ func (d *WaveDecoder) walk9(s *scanBuffers, win *window, buf []byte, size int, f
 					continue
 				}
 			}
-			d.now, d.pos, d.res.Waves, d.open = now, (at+i)*8, r.waves[:r.n], d.open+r.open
+			d.now, d.pos, d.res.Waves, d.open = now-Cycles(w>>4&uint64(walkKinds9.time[w&15]))*4, (at+i)*8, r.waves[:r.n], d.open+r.open
 			r.open = 0
 			if !d.next(&p, buf, d.pos, final) {
 				return false
@@ -246,7 +236,7 @@ func (d *WaveDecoder) walk9(s *scanBuffers, win *window, buf []byte, size int, f
 			d.token(&p)
 			r.waves, r.n = d.res.Waves[:len(waves)], len(d.res.Waves)
 			if kind == KindMisc { // only MISCs change time but by their own delta
-				r.origin += d.now - now - Cycles(w>>4&0xff)*4
+				r.origin += d.now - now
 			}
 		}
 	}

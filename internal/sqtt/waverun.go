@@ -16,7 +16,11 @@ type waveRun struct {
 	origin Cycles // time at the window's start, and what TIMESTAMPs added since
 	first  int64  // the window's first bit
 	runs   uint32
-	traced uint32 // GFX9: 1 and the CU whose waves are for the walk; 0: none
+
+	// GFX9:
+	traced uint32 // 1 and the CU whose waves are for the walk; 0: none
+	blocks *blockScan9
+	clock  *plain
 
 	markers []Marker
 }

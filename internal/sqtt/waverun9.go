@@ -2,7 +2,8 @@ package sqtt
 
 import "encoding/binary"
 
-// gfx9 is [waveRun.rdna] for the events of a GFX9 window, of which it takes starts and ends of waves.
+// gfx9 is [waveRun.rdna] for the events of a GFX9 window, of which it takes starts and ends of waves, and TIME_RESETs whose TIME
+// is in the window.
 func (r *waveRun) gfx9(win *window, events []uint64, base Cycles) int {
 	n := r.n
 	base += r.origin
@@ -21,7 +22,7 @@ loop:
 				break loop
 			}
 			l.raw, l.run = w, r.runs
-			l.start = base + Cycles(e>>scanTime)*4 + Cycles(w>>4&1)*4
+			l.start = base + Cycles(e>>scanTime)*4
 			l.off = r.first + int64(j)*8
 			r.open++
 		case 6: // WAVE_END
@@ -31,8 +32,20 @@ loop:
 			l.run = 0
 			wave := &r.waves[n]
 			n++
-			wave.Start, wave.Stop = l.start, base+Cycles(e>>scanTime)*4+Cycles(w>>4&1)*4
+			wave.Start, wave.Stop = l.start, base+Cycles(e>>scanTime)*4
 			fill9(wave, k, l.raw)
+		case 0: // MISC
+			if w&scan9Plain != misc9TimeReset<<13 || r.clock.look != 0 {
+				break loop
+			}
+			ts, ok := r.blocks.timeAfter(win, events[i:])
+			if !ok {
+				break loop
+			}
+			now := base + Cycles(e>>scanTime)*4
+			by := r.clock.reset(now, ts) - now
+			base += by
+			r.origin += by
 		default:
 			break loop
 		}
