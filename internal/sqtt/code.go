@@ -30,6 +30,7 @@ type Code interface {
 type codeCache struct {
 	code  Code
 	pages map[uint64]*codePage
+	last  *codePage  // the one that page gave last
 	full  bool       // it is time to forget
 	nodes []codeNode // by nodeID
 	spots []uint64   // where a wave stands at each
@@ -82,7 +83,7 @@ type codeEdge struct {
 // begin makes the cache empty.
 func (c *codeCache) begin(code Code) {
 	*c = codeCache{
-		code: code, pages: map[uint64]*codePage{},
+		code: code, pages: map[uint64]*codePage{}, last: &noPage,
 		nodes: append(c.nodes[:0], codeNode{}), spots: append(c.spots[:0], 0), edges: append(c.edges[:0], codeEdge{}),
 	}
 }
@@ -98,6 +99,7 @@ func (c *codeCache) page(pc uint64) *codePage {
 		c.pages[base] = p
 		c.full = len(c.pages) >= maxPages
 	}
+	c.last = p
 	return p
 }
 

@@ -146,7 +146,7 @@ func (k *walk) begin(i uint32, w Wave, pc uint64) {
 	t := k.slots[i%64]
 	k.used |= 1 << (i % 64)
 	*t = tracedWave{
-		live: true, wave: w, startPC: pc, pc: pc, page: &noPage, lost: k.lost, ready: [2]Cycles{never, never}, at: nodeRare,
+		live: true, wave: w, startPC: pc, pc: pc, page: k.cache.last, lost: k.lost, ready: [2]Cycles{never, never}, at: nodeRare,
 		insts: t.insts[:0:min(cap(t.insts), partRecords)], pcs: t.pcs[:0],
 		gfx9: wave9State{stalls: t.gfx9.stalls[:0], open: t.gfx9.open[:0]},
 	}

@@ -176,17 +176,14 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 			w := win.load64(nibble)
 			l := &keys[w&255]
 			switch l.kind {
-			case KindWaveStart, KindWaveEnd:
-				d.res.Waves = r.waves[:r.n]
-				d.open += r.opened()
-				if off := r.first + int64(nibble)*4; l.kind == KindWaveStart {
-					d.start(d.bits.startKey(uint32(w)), uint32(w), now, off)
-				} else {
-					d.stop(d.bits.endKey(uint32(w)), now, off)
+			case KindWaveStart:
+				if r.startTraced(e, uint32(w), now) {
+					continue
 				}
-				r.waves, r.n = d.res.Waves[:len(waves)], len(d.res.Waves)
-				r.had = r.n
-				continue
+			case KindWaveEnd:
+				if r.endTraced(uint32(w), now) {
+					continue
+				}
 			case KindValuInst, KindInst, KindImmOne, KindImmediate, KindWaveReady:
 				k.token(l.kind, gfx12, w, 0, now)
 				continue

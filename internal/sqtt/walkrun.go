@@ -89,26 +89,16 @@ func (r *walkRun) other(e, w uint64, now Cycles) (by Cycles, ok bool) {
 	switch {
 	case x&31 == 0b01100: // WAVE_START
 		k := b.startKey(x) % numSlots
-		l := &r.live[k]
-		if l.run == r.runs || uint32(k)&r.units == r.unit {
+		if r.live[k].run == r.runs || uint32(k)&r.units == r.unit {
 			return 0, false
 		}
-		l.raw, l.run, l.start = x, r.runs, now
-		l.off = r.first + int64(uint16(e))*4
-		r.begin++
+		r.start(k, e, x, now)
 	case x&31 == 0b10101: // WAVE_END
 		k := b.endKey(x) % numSlots
-		l := &r.live[k]
-		if l.run != r.runs || r.n >= len(r.waves) || uint32(k)&r.units == r.unit {
+		if r.live[k].run != r.runs || r.n >= len(r.waves) || uint32(k)&r.units == r.unit {
 			return 0, false
 		}
-		l.run = 0
-		wave := &r.waves[r.n]
-		r.n++
-		wave.Start, wave.Stop = l.start, now
-		at := uint64(r.place[k]) | r.begun[l.raw>>(b.pipe&31)%numBegun]
-		wave.CU, wave.SIMD, wave.Slot, wave.Lanes = uint8(at), uint8(at>>8), uint8(at>>16), uint8(at>>24)
-		wave.ME, wave.Pipe = uint8(at>>32), uint8(at>>40)
+		r.end(k, now)
 	case x&15 == 0b1001: // REG
 		if x>>15&1 != 0 {
 			r.walk.register(uint8(x>>9&3), uint8(x>>7&3), x>>16, uint32(w>>32))
@@ -129,6 +119,48 @@ func (r *walkRun) other(e, w uint64, now Cycles) (by Cycles, ok bool) {
 		return 0, false
 	}
 	return by, true
+}
+
+// start begins a wave in a slot where none runs.
+func (r *walkRun) start(k slotKey, e uint64, raw uint32, now Cycles) {
+	r.live[k%numSlots] = liveWave{start: now, off: r.first + int64(uint16(e))*4, run: r.runs, raw: raw}
+	r.begin++
+}
+
+// end ends the wave that runs in a slot.
+func (r *walkRun) end(k slotKey, now Cycles) {
+	l := &r.live[k%numSlots]
+	l.run = 0
+	r.waves[r.n] = r.wave(k, l.raw, l.start, now)
+	r.n++
+}
+
+// wave is the wave of a slot that the WAVE_START raw began.
+func (r *walkRun) wave(k slotKey, raw uint32, start, stop Cycles) Wave {
+	at := uint64(r.place[k%numSlots]) | r.begun[raw>>(r.bits.pipe&31)%numBegun]
+	return Wave{start, stop, uint8(at), uint8(at >> 8), uint8(at >> 16), uint8(at >> 24), uint8(at >> 32), uint8(at >> 40)}
+}
+
+// startTraced takes the WAVE_START of a wave in the traced SIMD. It is false where that is not as usual.
+func (r *walkRun) startTraced(e uint64, raw uint32, now Cycles) bool {
+	k := r.bits.startKey(raw) % numSlots
+	if r.live[k].run == r.runs || uint32(k)&r.units != r.unit || raw>>25 < 90 {
+		return false
+	}
+	r.start(k, e, raw, now)
+	r.walk.start(uint32(k)>>(r.bits.slot&31), r.wave(k, raw, now, 0))
+	return true
+}
+
+// endTraced does the same with a WAVE_END.
+func (r *walkRun) endTraced(x uint32, now Cycles) bool {
+	k := r.bits.endKey(x) % numSlots
+	if r.live[k].run != r.runs || uint32(k)&r.units != r.unit || r.n >= len(r.waves) {
+		return false
+	}
+	r.walk.stop(uint32(k)>>(r.bits.slot&31), now)
+	r.end(k, now)
+	return true
 }
 
 // numBegun is how many values a WAVE_START's bits from its pipe on have.
