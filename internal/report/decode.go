@@ -276,6 +276,7 @@ func (l *Losses) brief() string {
 	add(l.DroppedEnds, "ends")
 	add(l.OpenAtEnd, "open")
 	add(l.PacketsLost, "lost packets")
+	add(l.Stalls, "stalls")
 	add(l.UnknownBits, "unknown bits")
 	add(l.EmptyBytes, "empty bytes")
 	if s == "" {

@@ -21,6 +21,8 @@ type Quality struct {
 	Tokens             int64  `json:"tokens"`
 	BytesLost          int64  `json:"bytes_lost"`   // holes and bits that no token layout matches, rounded up
 	PacketsLost        int64  `json:"packets_lost"` // tokens by which the hardware says that it lost some
+	Stalls             int64  `json:"stalls"`       // times that the trace held the waves up
+	StallCycles        int64  `json:"stall_cycles"` // of the engines' own clocks, summed up
 	WavesComplete      int64  `json:"waves_complete"`
 	WavesStartOnly     int64  `json:"waves_start_only"`
 	WavesEndOnly       int64  `json:"waves_end_only"`
@@ -80,6 +82,8 @@ func (q *Quality) stream(engine int, r *scanned) {
 	q.Tokens += r.tokens
 	q.BytesLost += r.Losses.EmptyBytes + (r.Losses.UnknownBits+7)/8
 	q.PacketsLost += r.Losses.PacketsLost
+	q.Stalls += r.Losses.Stalls
+	q.StallCycles += int64(r.Losses.StallCycles)
 	q.WavesComplete += r.waves
 	q.WavesStartOnly += r.Losses.DroppedStarts + r.Losses.OpenAtEnd
 	q.WavesEndOnly += r.Losses.DroppedEnds
@@ -117,6 +121,9 @@ func (g *grouped) losses(name string, r *sqtt.Result) {
 	l := &r.Losses
 	if l.PacketsLost > 0 {
 		g.add(name, capture.Loss, "the hardware reports that it lost tokens", "trace fewer tokens or a smaller kernel")
+	}
+	if l.Stalls > 0 {
+		g.add(name, capture.Warning, "the trace stalled the waves: nothing is lost, but times are the trace's too", "trace fewer tokens, or instructions on fewer engines")
 	}
 	if l.UnknownBits > 0 {
 		g.add(name, capture.Loss, "bits that match no token", "is the target right, and the file whole?")
@@ -169,6 +176,9 @@ func (q *Quality) table() Table {
 			lost = fmt.Sprintf("buffer full on engine %s, within the buffers ", ints(q.BufferFull)) + lost
 		}
 		t.Add("lost", lost)
+		if q.Stalls > 0 {
+			t.Add("stalled", fmt.Sprintf("waves waited for the trace %s, %d cycles", times(q.Stalls), q.StallCycles))
+		}
 		if q.LanesAtStart != nil {
 			t.Add("active lanes", fmt.Sprintf("%.4g on average when a wave starts; per instruction n/a: %s", *q.LanesAtStart, q.LanesNA))
 		}
@@ -204,6 +214,14 @@ func noteLine(n capture.Note) string {
 		s += "; " + n.Advice
 	}
 	return s
+}
+
+// times is "once" or "3 times".
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // ints lists numbers as "0, 2, 5".
