@@ -39,17 +39,34 @@ func SiteOf(w Where, in *isa.Inst) Site {
 	case isa.LDS:
 		s.Adds = AddsLDS
 	case isa.VMEM, isa.Global, isa.Scratch, isa.Image, isa.Flat:
-		s.Adds = AddsLoad
-		if !in.Arch.CDNA() && !in.Op.Has(isa.FlagLoad) && !in.Returns() {
-			s.Adds = AddsStore
-		}
-		if s.Class == isa.Flat {
-			s.Adds |= AddsLDS // a generic address may be in LDS
-		}
+		s.Adds = vectorCounters(in)
 	case isa.Wait:
 		s.Waits = waitsOf(in)
 	}
 	return s
+}
+
+// vectorCounters is what a vector memory instruction counts in.
+func vectorCounters(in *isa.Inst) Counters {
+	if in.Op.Has(isa.FlagCache) {
+		// LLVM's SIInsertWaitcnts: global_inv counts in loadcnt, global_wb and global_wbinv in storecnt, buffer_wbl2 in vmcnt; the invalidations
+		// of RDNA3 and GFX9 in none.
+		switch in.Op.Name {
+		case "global_inv", "buffer_wbl2":
+			return AddsLoad
+		case "global_wb", "global_wbinv":
+			return AddsStore
+		}
+		return 0
+	}
+	adds := AddsLoad
+	if !in.Arch.CDNA() && !in.Op.Has(isa.FlagLoad) && !in.Returns() {
+		adds = AddsStore
+	}
+	if in.Op.Class == isa.Flat {
+		adds |= AddsLDS // a generic address may be in LDS
+	}
+	return adds
 }
 
 // waitsOf reads a wait's limits. Fields of s_waitcnt: GFX9 vmcnt 3..0 and 15..14, lgkmcnt 11..8; RDNA3 vmcnt 15..10, lgkmcnt 9..4; a field of
