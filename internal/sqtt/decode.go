@@ -83,7 +83,7 @@ func (d *WaveDecoder) Reset(f gpu.Family, h Header) {
 	*d = WaveDecoder{
 		plain: *newPlain(f), header: h, begun: f != gpu.GFX9,
 		bits: &waveBits11, live: live, runs: d.runs + 1, carry: d.carry[:0],
-		res: Result{Waves: r.Waves[:0], Markers: r.Markers[:0], Losses: Losses{First: r.Losses.First[:0]}},
+		res: Result{Waves: r.Waves[:0], Open: r.Open[:0], Markers: r.Markers[:0], Losses: Losses{First: r.Losses.First[:0]}},
 	}
 	if d.runs == 0 { // after 2^32 of them
 		*live = [numSlots]liveWave{}
@@ -404,6 +404,9 @@ func (d *WaveDecoder) finish() {
 	for i := range d.aside {
 		d.open--
 		r.Losses.add(LossOpen, d.aside[i].off, d.aside[i].start, 1)
+		w := d.aside[i].wave
+		w.Start = d.aside[i].start
+		r.Open = append(r.Open, w)
 	}
 	for i := range d.live {
 		if d.open == 0 {
@@ -412,6 +415,9 @@ func (d *WaveDecoder) finish() {
 		if l := &d.live[i]; l.run == d.runs {
 			d.open--
 			r.Losses.add(LossOpen, l.off, l.start, 1)
+			w := d.waveOf(slotKey(i), l.raw)
+			w.Start = l.start
+			r.Open = append(r.Open, w)
 		}
 	}
 	r.Losses.First = append(r.Losses.First, d.holes...)

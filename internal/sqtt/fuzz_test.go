@@ -2,6 +2,7 @@ package sqtt
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -68,6 +69,14 @@ func sameResult(got, want Result) error {
 	if i := firstDifference(got.Markers, want.Markers); i >= 0 {
 		return fmt.Errorf("marker %d differs: %d markers, want %d", i, len(got.Markers), len(want.Markers))
 	}
+	order := func(a, b Wave) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.CU, b.CU), cmp.Compare(a.SIMD, b.SIMD), cmp.Compare(a.Slot, b.Slot))
+	}
+	got.Open, want.Open = slices.SortedFunc(slices.Values(got.Open), order), slices.SortedFunc(slices.Values(want.Open), order)
+	if i := firstDifference(got.Open, want.Open); i >= 0 {
+		return fmt.Errorf("open wave %d differs: %d waves, want %d", i, len(got.Open), len(want.Open))
+	}
+	got.Open, want.Open = nil, nil
 	got.Losses.First, want.Losses.First = nil, nil
 	got.Waves, want.Waves, got.Markers, want.Markers = nil, nil, nil, nil
 	if !reflect.DeepEqual(got, want) {

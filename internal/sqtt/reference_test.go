@@ -11,6 +11,16 @@ func referenceWaves(f gpu.Family, h Header, buf []byte) Result {
 	} else {
 		r.Family = gpu.GFX11
 	}
+	began := func(k slot, s *Packet) Wave {
+		w := Wave{Start: s.Time, CU: uint8(k.cu), SIMD: uint8(k.simd), Slot: uint8(k.slot), ME: uint8(s.Field("me")), Pipe: uint8(s.Field("pipe"))}
+		switch n := s.Field("count"); {
+		case s.Family == gpu.GFX9 && n <= 64:
+			w.Lanes = uint8(n)
+		case s.Family != gpu.GFX9 && n >= 0x60:
+			w.Lanes = uint8(n - 0x60 + 1)
+		}
+		return w
+	}
 	live := map[slot]Packet{}
 	end := int64(r.Header) * 8
 	stalled := Cycles(-1)
@@ -49,13 +59,8 @@ func referenceWaves(f gpu.Family, h Header, buf []byte) Result {
 				continue
 			}
 			delete(live, k)
-			w := Wave{Start: s.Time, Stop: p.Time, CU: uint8(k.cu), SIMD: uint8(k.simd), Slot: uint8(k.slot), ME: uint8(s.Field("me")), Pipe: uint8(s.Field("pipe"))}
-			switch n := s.Field("count"); {
-			case s.Family == gpu.GFX9 && n <= 64:
-				w.Lanes = uint8(n)
-			case s.Family != gpu.GFX9 && n >= 0x60:
-				w.Lanes = uint8(n - 0x60 + 1)
-			}
+			w := began(k, &s)
+			w.Stop = p.Time
 			r.Waves = append(r.Waves, w)
 		case KindTimestamp:
 			m, ok := p.Marker()
@@ -85,6 +90,9 @@ func referenceWaves(f gpu.Family, h Header, buf []byte) Result {
 		r.Losses.StallCycles += r.End - stalled
 	}
 	r.Losses.OpenAtEnd = int64(len(live))
+	for k, p := range live {
+		r.Open = append(r.Open, began(k, &p))
+	}
 	r.Losses.TailBits = r.Bytes*8 - end
 	for i := 0; i+64 <= len(buf); i += 64 {
 		if [64]byte(buf[i:]) == [64]byte{} {

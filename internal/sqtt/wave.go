@@ -147,6 +147,7 @@ type Result struct {
 	Header int // bytes of the GFX9 software header that were left out
 
 	Waves   []Wave
+	Open    []Wave   // those that run when the stream ends, whose Stop means nothing; in no order
 	Markers []Marker // realtime markers, as they stand
 	End     Cycles   // time of the last token
 	Losses  Losses

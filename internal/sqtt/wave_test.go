@@ -3,6 +3,7 @@ package sqtt
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +102,7 @@ func TestHeaderSwitch(t *testing.T) {
 	start(0, 9, 2) // CU 9: GFX11's array 1, WGP 1
 	start(1, 0, 3) // CU 16: none
 	hdr(3)
+	began := slices.Clone(s.bytes)
 	s.put(0b10101|1<<5|1<<8|1<<11|2<<15, 0, 20)
 	hdr(4)
 	s.put(0b10101|1<<5|1<<8|3<<15, 0, 20)
@@ -108,6 +110,10 @@ func TestHeaderSwitch(t *testing.T) {
 	want := []Wave{{Start: 0, Stop: 1, CU: 9, Slot: 2, Lanes: 32, ME: 1, Pipe: 2}, {Start: 0, Stop: 2, CU: 16, Slot: 3, Lanes: 32, ME: 1, Pipe: 2}}
 	if diff := cmp.Diff(want, r.Waves); diff != "" {
 		t.Error(diff)
+	}
+	want[0].Stop, want[1].Stop = 0, 0
+	if diff := cmp.Diff(want, DecodeWaves(gpu.GFX12, began).Open, cmpopts.SortSlices(func(a, b Wave) bool { return a.CU < b.CU })); diff != "" {
+		t.Errorf("those that run at the second header: %s", diff)
 	}
 	if got := []int{want[0].Array(gpu.GFX11), want[0].Unit(gpu.GFX11), want[1].Array(gpu.GFX12), want[1].Unit(gpu.GFX12), want[0].Array(gpu.GFX9), want[0].Unit(gpu.GFX9)}; !cmp.Equal(got, []int{1, 1, 1, 0, 0, 9}) {
 		t.Errorf("arrays and units %v", got)
