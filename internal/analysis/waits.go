@@ -116,8 +116,31 @@ type outstanding struct {
 // maxOutstanding bounds a queue: code that never waits forgets the oldest.
 const maxOutstanding = 256
 
+// kinds of memory, the fastest first.
+const (
+	kindLDS = iota
+	kindScalar
+	kindVector
+	numKinds
+)
+
+func kindOf(c isa.Class) int {
+	switch c {
+	case isa.LDS:
+		return kindLDS
+	case isa.SMEM_:
+		return kindScalar
+	}
+	return kindVector
+}
+
+// headStart is by how many cycles an access of a slower kind must have issued before one of a faster kind for the faster one to be taken for the one that
+// came last. The steps are ours: LDS answers within tens of cycles, scalar and vector loads within hundreds to a thousand.
+var headStart = [numKinds]int64{0, 500, 1000}
+
 // step takes one instruction in: it joins the queues of its counters, or waits for them. A counter counts down in order of issue, so
-// the youngest instruction that a wait takes off is the one it waited for.
+// of one kind of memory the youngest instruction that a wait takes off is the one it waited for. Where it takes off several kinds, of one
+// counter or of two, the slowest is, unless that one has been under way for long. Nothing tells when the others came: they give no latency.
 func (q *queues) step(p *Profile, site int32, x Window) {
 	s := &p.Insts[site]
 	q.n++
@@ -133,9 +156,25 @@ func (q *queues) step(p *Profile, site int32, x Window) {
 	if s.Class != isa.Wait {
 		return
 	}
-	waitedFor := int32(-1)
-	var youngest int64
-	for c, most := range [numCounters]int16{s.Waits.Load, s.Waits.Store, s.Waits.LDS, s.Waits.Scalar} {
+	most := [numCounters]int16{s.Waits.Load, s.Waits.Store, s.Waits.LDS, s.Waits.Scalar}
+	waitedFor, slowest := int32(-1), kindLDS
+	var last int64
+	for c, most := range most {
+		if most < 0 || len(q.q[c]) <= int(most) {
+			continue
+		}
+		for _, o := range q.q[c][:len(q.q[c])-int(most)] {
+			kind := kindOf(p.Insts[o.site].Class)
+			slowest = max(slowest, kind)
+			if due := o.issued + headStart[kind]; waitedFor < 0 || due >= last {
+				waitedFor, last = o.site, due
+			}
+		}
+	}
+	if waitedFor < 0 {
+		return
+	}
+	for c, most := range most {
 		if most < 0 {
 			continue
 		}
@@ -143,20 +182,21 @@ func (q *queues) step(p *Profile, site int32, x Window) {
 			o := q.q[c][0]
 			q.q[c] = q.q[c][1:]
 			l := &p.Insts[o.site]
+			// A generic address counts in two counters, but comes once.
+			if kind := kindOf(l.Class); kind < slowest || kind == kindVector && Counters(1<<c) == AddsLDS {
+				continue
+			}
 			l.Loads++
 			l.Between += q.n - o.n - 1
 			l.LatencySum += x.End - o.issued
 			l.LatencyMax = max(l.LatencyMax, x.End-o.issued)
-			s.Drained++
-			if waitedFor < 0 || o.issued >= youngest {
-				waitedFor, youngest = o.site, o.issued
+			if kindOf(l.Class) == kindVector {
+				s.Drained++
 			}
 		}
 	}
-	if waitedFor >= 0 {
-		if s.WaitedFor == nil {
-			s.WaitedFor = map[int32]int64{}
-		}
-		s.WaitedFor[waitedFor] += x.End - x.Begin
+	if s.WaitedFor == nil {
+		s.WaitedFor = map[int32]int64{}
 	}
+	s.WaitedFor[waitedFor] += x.End - x.Begin
 }

@@ -40,3 +40,45 @@ func TestCounters(t *testing.T) {
 		}
 	}
 }
+
+// A wait that takes off several kinds of memory names the slowest, unless it has been under way for long, and tells nothing about the faster ones' latency.
+func TestWaitsForSeveral(t *testing.T) {
+	load, lds, scalar := Site{Class: isa.Global, Adds: AddsLoad}, Site{Class: isa.LDS, Adds: AddsLDS}, Site{Class: isa.SMEM_, Adds: AddsLDS}
+	flat := Site{Class: isa.Flat, Adds: AddsLoad | AddsLDS}
+	both := Site{Class: isa.Wait, Waits: Waits{Load: 0, Store: -1, LDS: 0, Scalar: -1}}
+	for _, c := range []struct {
+		name          string
+		first, second Site
+		later         int64 // by how much the second one issues later
+		named         int32
+		loads         [2]int64
+		drained       int64
+	}{
+		{"load, LDS", load, lds, 1, 0, [2]int64{1, 0}, 1},
+		{"LDS, load", lds, load, 1, 1, [2]int64{0, 1}, 1},
+		{"load, LDS much later", load, lds, 2000, 1, [2]int64{1, 0}, 1},
+		{"scalar, LDS", scalar, lds, 1, 0, [2]int64{1, 0}, 0},
+		{"scalar, LDS much later", scalar, lds, 600, 1, [2]int64{1, 0}, 0},
+		{"load, scalar", load, scalar, 600, 1, [2]int64{1, 0}, 1},
+		{"load, load", load, load, 1, 1, [2]int64{1, 1}, 2},
+		{"LDS, LDS", lds, lds, 1, 1, [2]int64{1, 1}, 0},
+		{"flat alone", flat, Site{Class: isa.VALU}, 1, 0, [2]int64{1, 0}, 1},
+	} {
+		sites := []Site{c.first, c.second, both}
+		p := runWhole([]wholeWave{{Wave{Stop: 5000}, []Inst{{0, 0, 1, 0}, {c.later, 0, 1, 1}, {c.later + 1, 700, 701, 2}}}}, sites)
+		w := &p.Insts[2]
+		if len(w.WaitedFor) != 1 || w.WaitedFor[c.named] != 701 || w.Drained != c.drained {
+			t.Errorf("%s: waited for %v, drained %d", c.name, w.WaitedFor, w.Drained)
+		}
+		if got := [2]int64{p.Insts[0].Loads, p.Insts[1].Loads}; got != c.loads {
+			t.Errorf("%s: latencies of %v accesses, want %v", c.name, got, c.loads)
+		}
+	}
+	// The limits of s_waitcnt vmcnt(0) lgkmcnt(0) and of s_wait_loadcnt_dscnt 0x102.
+	if s := decoded(t, isa.RDNA3, 0x07, 0x00, 0x89, 0xbf); s.Waits != (Waits{0, -1, 0, -1}) {
+		t.Errorf("%+v", s.Waits)
+	}
+	if s := decoded(t, isa.RDNA4, 0x02, 0x01, 0xc8, 0xbf); s.Waits != (Waits{1, -1, 2, -1}) {
+		t.Errorf("%+v", s.Waits)
+	}
+}
