@@ -92,7 +92,10 @@ func (t *Traced) coverage(c *capture.Capture) {
 		case d.Fault != "" || seen == d.WavesLaunched:
 		case seen < d.WavesLaunched:
 			what := fmt.Sprintf("%d of %d waves are in the trace", seen, d.WavesLaunched)
-			if seen == 0 {
+			switch {
+			case d.begun > 0:
+				what = fmt.Sprintf("%d of %d waves are whole in the trace, %d only start", seen, d.WavesLaunched, d.begun)
+			case seen == 0:
 				what = "nothing was traced of " + Plural(d.WavesLaunched, "wave")
 			}
 			level, why, flag := t.missing(c, i)
@@ -151,10 +154,11 @@ func tracesWaves(tokens []string) bool {
 	return tokens == nil || has("wave_start_end") || has("wave_start") && has("wave_end")
 }
 
-// instructionCoverage tells where the units whose instructions are traced ran no wave. Traces without waves' tokens cannot tell.
+// instructionCoverage tells where the units whose instructions are traced ran no wave. Traces without waves' tokens cannot tell, and those
+// that may lack a start cannot either.
 func (t *Traced) instructionCoverage(c *capture.Capture) {
 	q := &t.Quality
-	none, some := 0, 0
+	none, others := 0, 0 // units without waves, those with some or that may have some
 	for i := range c.Traces {
 		tr := &c.Traces[i]
 		if tr.Detail == nil || !tr.Detail.Alive || !tracesWaves(tr.Tokens) || tr.WaveTypes != nil && !slices.Contains(tr.WaveTypes, "cs") || tr.Dispatch < 0 || tr.Dispatch >= len(t.Dispatches) {
@@ -166,13 +170,13 @@ func (t *Traced) instructionCoverage(c *capture.Capture) {
 				hit = true
 			}
 		}
-		if hit {
-			some++
+		if hit || t.Dispatches[tr.Dispatch].unsure[tr.Engine] {
+			others++
 		} else {
 			none++
 		}
 	}
-	if some == 0 && none > 0 {
+	if others == 0 && none > 0 {
 		advice := "launch more workgroups"
 		if e, s, ok := t.busiest(); ok {
 			advice += fmt.Sprintf(", or trace where waves ran: --detail-engines %d --array %d --unit %d", e, arrayOf(t.family, s.cu), unitOf(t.family, s.cu))

@@ -29,7 +29,7 @@ func traceFile(tr *capture.Trace) *StreamFile {
 
 // scanned is what a stream holds beside its instructions, in sums.
 type scanned struct {
-	sqtt.Result // without Waves and Markers
+	sqtt.Result // without Waves and Markers; Open are kept
 
 	err    error // the stream ended early
 	header gpu.Family
@@ -149,6 +149,7 @@ func (s *StreamFile) scan(o scan) *scanned {
 	_ = tokens.Close(nil)
 	ended()
 	r.Result = *d.Result()
+	r.Open = slices.Clone(r.Open) // the decoder's
 	r.Result.Waves, r.Result.Markers = nil, nil
 	r.tokens, r.words = tokens.Tokens, tokens.ShaderData
 	return r

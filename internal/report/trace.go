@@ -65,7 +65,9 @@ type TraceDispatch struct {
 
 	realtime map[int][][2]int64     // by engine
 	seen     int64                  // waves
-	where    map[int]map[slot]int64 // those of each engine's SIMDs
+	begun    int64                  // those that only start
+	where    map[int]map[slot]int64 // those of each engine's SIMDs, and those that only start
+	unsure   map[int]bool           // engines whose trace may lack starts
 }
 
 // EngineWave is a wave and the engine that it ran on.
@@ -194,7 +196,7 @@ func traceOf(c *capture.Capture, scans []*scanned) *Traced {
 	var launched int64
 	for i := range c.Dispatches {
 		t.Dispatches[i] = TraceDispatch{
-			Launch: launchOf(&c.Dispatches[i], epoch), Waves: []EngineWave{}, realtime: map[int][][2]int64{}, where: map[int]map[slot]int64{},
+			Launch: launchOf(&c.Dispatches[i], epoch), Waves: []EngineWave{}, realtime: map[int][][2]int64{}, where: map[int]map[slot]int64{}, unsure: map[int]bool{},
 		}
 		launched += c.Dispatches[i].Waves
 	}
@@ -237,6 +239,14 @@ func traceOf(c *capture.Capture, scans []*scanned) *Traced {
 		}
 		for at, n := range r.where {
 			d.where[tr.Engine][slot{cu: at.cu, simd: at.simd}] += n
+		}
+		d.begun += r.Losses.OpenAtEnd + r.Losses.DroppedStarts
+		for _, w := range r.Open {
+			d.where[tr.Engine][slot{cu: int(w.CU), simd: int(w.SIMD)}]++
+		}
+		l := &r.Losses
+		if tr.Full || tr.Error != "" || r.err != nil || l.PacketsLost+l.DroppedEnds+l.UnknownBits+l.EmptyBytes > 0 {
+			d.unsure[tr.Engine] = true
 		}
 	}
 	t.markers = captureMarkers(c, scans, q)
