@@ -168,10 +168,7 @@ func (q *Quality) table() Table {
 			seen = fmt.Sprintf("%d launched, ", *q.WavesLaunched) + seen
 		}
 		t.Add("waves", seen)
-		lost := "nothing that shows"
-		if q.BytesLost > 0 || q.PacketsLost > 0 {
-			lost = fmt.Sprintf("%s unreadable, %d reports of lost tokens", Bytes(q.BytesLost), q.PacketsLost)
-		}
+		lost := q.lost()
 		if len(q.BufferFull) > 0 {
 			lost = fmt.Sprintf("buffer full on engine %s, within the buffers ", ints(q.BufferFull)) + lost
 		}
@@ -206,6 +203,24 @@ func (q *Quality) table() Table {
 		t.Notes = append(t.Notes, noteLine(n))
 	}
 	return t
+}
+
+// lost is what the streams lack, for people.
+func (q *Quality) lost() string {
+	var list []string
+	if q.BytesLost > 0 || q.PacketsLost > 0 {
+		list = append(list, fmt.Sprintf("%s unreadable, %d reports of lost tokens", Bytes(q.BytesLost), q.PacketsLost))
+	}
+	if q.WavesStartOnly > 0 {
+		list = append(list, "the end of "+Plural(q.WavesStartOnly, "wave"))
+	}
+	if q.WavesEndOnly > 0 {
+		list = append(list, "the start of "+Plural(q.WavesEndOnly, "wave"))
+	}
+	if len(list) == 0 {
+		return "nothing that shows"
+	}
+	return strings.Join(list, ", ")
 }
 
 func noteLine(n capture.Note) string {

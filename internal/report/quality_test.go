@@ -66,3 +66,35 @@ func TestStalls(t *testing.T) {
 		}
 	}
 }
+
+// A stream that was cut says what it lacks, in its notes and in what was lost.
+func TestCutQuality(t *testing.T) {
+	whole := twoWaves()
+	var ends nibbles
+	ends.header()
+	ends.end(0, 1, 0, 0)
+	for _, c := range []struct {
+		name  string
+		b     []byte
+		lost  string
+		level string
+		note  string
+	}{
+		{"no wave ends", whole[:len(whole)/2], "the end of 2 waves", capture.Loss, "waves start in it and none ends"},
+		{"one does not", whole, "the end of 1 wave", capture.Warning, "waves start in it that do not end"},
+		{"the beginning is missing", ends.b, "the start of 1 wave", capture.Loss, "wave ends whose start is missing"},
+	} {
+		d, err := Decode([]StreamFile{{Name: "a", Open: bytesOf(c.b), Family: gpu.GFX11}})
+		must(t, err)
+		if q := &d.Quality; q.rowOf(t, "lost") != c.lost || !q.noted(c.level, c.note) || !q.Warned() {
+			t.Errorf("%s: lost %q, notes %+v", c.name, q.rowOf(t, "lost"), q.Notes)
+		}
+	}
+	if q := (&Quality{EnginesWithData: []int{0}}); q.rowOf(t, "lost") != "nothing that shows" {
+		t.Errorf("nothing was lost: %q", q.rowOf(t, "lost"))
+	}
+	q := &Quality{EnginesWithData: []int{0}, BufferFull: []int{0}, BytesLost: 2048, PacketsLost: 3, WavesStartOnly: 1, WavesEndOnly: 5}
+	if got := q.rowOf(t, "lost"); got != "buffer full on engine 0, within the buffers 2 KiB unreadable, 3 reports of lost tokens, the end of 1 wave, the start of 5 waves" {
+		t.Errorf("lost %q", got)
+	}
+}
