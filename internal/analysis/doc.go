@@ -10,7 +10,7 @@
 //   - what is left from the last instruction's end to the wave's end is idle of the last instruction.
 //
 // Two records stand for more than their token tells: a barrier lasts until the wave goes on, and all of it is stall, as is the time at the
-// program's end, where the wave waits for its stores.
+// program's end, where the wave waits for its stores. GFX9 writes a second record when a wave leaves a barrier: both are one execution.
 //
 // [Run] sums up a stream while its waves' records come, in bounded memory. Its result is that of a plain computation on whole waves, which the tests
 // keep, as long as no record waits for its place or type while 4 million others come, and no wave stays ready while a SIMD's pipes begin 262,144

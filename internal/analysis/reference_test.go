@@ -95,12 +95,17 @@ func overlap(spans []refSpan, rank int, from, to int64) (n int64) {
 func (p *reference) wave(i int, w *wholeWave, spans []refSpan, ran map[[2]int]bool) {
 	prev, last := w.Start, (*InstCost)(nil)
 	var q queues
-	for k, in := range w.Insts {
+	for k := 0; k < len(w.Insts); k++ {
+		in := w.Insts[k]
 		ic := &p.Insts[in.Site]
 		switch ic.Class {
 		case isa.Barrier:
-			if k+1 < len(w.Insts) && w.Insts[k+1].Time > in.Time+int64(in.Dur) {
-				in.Dur = int32(w.Insts[k+1].Time - in.Time)
+			if k+1 < len(w.Insts) && w.Insts[k+1].Site == in.Site { // the record of leaving it
+				k++
+				in.Dur = max(in.Dur, int32(w.Insts[k].Time-in.Time)+w.Insts[k].Dur)
+			}
+			if k+1 < len(w.Insts) {
+				in.Dur = max(in.Dur, int32(w.Insts[k+1].Time-in.Time))
 			}
 			in.Stall = in.Dur
 		case isa.End:

@@ -302,18 +302,24 @@ func (r *Run) settle(l *Life, until int64) {
 	done := 0
 	for ; done < len(l.recs); done++ {
 		in := l.recs[done]
+		leaves := 0 // records of the same instruction behind it
 		site := &r.p.Insts[in.Site]
 		switch site.Class {
 		case isa.Barrier:
-			// A barrier's record tells when the wave arrived; it leaves with the last wave of its workgroup, and nothing issues meanwhile.
-			if done+1 < len(l.recs) {
-				if gap := l.recs[done+1].Time - in.Time - int64(in.Dur); gap > 0 {
-					in.Dur += int32(min(gap, int64(math.MaxInt32-in.Dur)))
-				}
+			// A barrier's record tells when the wave arrived; it leaves with the last wave of its workgroup, and nothing issues meanwhile. GFX9 writes a
+			// second record of the same instruction when it leaves: one cannot run twice without a branch between.
+			next := done + 1
+			if next < len(l.recs) && l.recs[next].Site == in.Site {
+				in.until(l.recs[next].Time + int64(l.recs[next].Dur))
+				next++
+			}
+			if next < len(l.recs) {
+				in.until(l.recs[next].Time)
 			} else if !l.ended {
 				r.settled(l, done)
 				return
 			}
+			leaves = next - done - 1
 			in.Stall = in.Dur
 		case isa.End:
 			in.Stall = in.Dur // the wave waits for its stores; nothing issues
@@ -326,6 +332,7 @@ func (r *Run) settle(l *Life, until int64) {
 			break
 		}
 		r.count(l, in.Site, site, w)
+		done += leaves
 	}
 	r.settled(l, done)
 	if l.ended && len(l.recs) == 0 && l.Stop <= until {
@@ -337,6 +344,11 @@ func (r *Run) settle(l *Life, until int64) {
 func (r *Run) settled(l *Life, n int) {
 	l.recs = append(l.recs[:0], l.recs[n:]...)
 	r.pending -= n
+}
+
+// until makes the record last until a time at least.
+func (in *Inst) until(t int64) {
+	in.Dur = int32(min(max(int64(in.Dur), t-in.Time), math.MaxInt32))
 }
 
 // windowOf is the window of the record that follows one which ended at prev.

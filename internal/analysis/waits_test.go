@@ -82,3 +82,34 @@ func TestWaitsForSeveral(t *testing.T) {
 		t.Errorf("%+v", s.Waits)
 	}
 }
+
+// GFX9 writes a record when a wave comes to a barrier and one when it leaves: that is one hit, however the stream is cut.
+func TestBarrierOnce(t *testing.T) {
+	sites := []Site{{Class: isa.Barrier}, {Class: isa.VALU}}
+	recs := []Inst{{10, 0, 4, 0}, {90, 0, 4, 0}, {100, 0, 4, 1}, {110, 0, 4, 0}, {150, 0, 4, 0}}
+	for cut := range len(recs) + 1 {
+		for _, late := range []bool{false, true} { // the end comes behind
+			r := NewRun()
+			for _, s := range sites {
+				r.AddSite(s)
+			}
+			l := r.Begin(Wave{})
+			r.Add(l, recs[:cut])
+			if cut < len(recs) {
+				r.Advance(recs[cut].Time)
+			}
+			r.Add(l, recs[cut:])
+			if late {
+				r.Advance(200)
+			}
+			r.End(l, 200)
+			p := r.Close()
+			if c := p.Insts[0].Cost; c != (Cost{Hits: 2, Idle: 10 + 6 + 46, Stall: 90 + 44}) {
+				t.Errorf("cut at %d: barrier %+v", cut, c)
+			}
+			if c := p.Insts[1].Cost; c != (Cost{Hits: 1, Issue: 4}) {
+				t.Errorf("cut at %d: behind it %+v", cut, c)
+			}
+		}
+	}
+}
