@@ -6,89 +6,109 @@ import (
 	"github.com/rigprof/rigprof/internal/gpu"
 )
 
-// walkOps says what record a token makes, by its bits 12..19, then 0..3 (see index).
+// walkOps says what a token means to the walk.
 type walkOps struct {
-	kind     opTable[opKind]
-	slot     opTable[uint8] // the bit of the token where its slot begins
-	noUnit   opTable[uint8] // readyUnit or readyNoUnit
-	taken    opTable[uint8] // 1: a branch is
-	clocks   opTable[uint8]
-	category opTable[opCategory]
+	kind [256]opKind // by a token's low byte
+	slot [256]uint8  // likewise, the bit where a record's slot begins
+	row  [256]opRow  // likewise, which of ops it is
+	ops  [numOps]opInst
 }
 
-// opCategory is what an Inst has in its last eight bytes.
-type opCategory struct {
+// opRow is the row of ops that a token has: its bits from 12 on, masked, and base.
+type opRow struct{ mask, base uint32 }
+
+// Rows of ops: 0..255 are INST's, by bits 12..19.
+const (
+	opRowVALU = 256 + iota
+	opRowImmed
+	numOps
+)
+
+// opInst is the last eight bytes of the Inst that a record makes. What is behind the Inst's fields says more of it.
+type opInst struct {
 	Category
-	_ [7]uint8
+	newPC  bool // never
+	clocks uint8
+	taken  uint8 // 1: a branch is
+	noUnit uint8 // readyUnit or readyNoUnit
+	kind   opKind
+	_      [2]uint8
 }
-
-// opTable is a bit longer than what is used of it, so that what belongs to one op is not all in one set of the first-level
-// cache.
-type opTable[T any] [numOps + 128]T
-
-const numOps = 1 << 12
 
 type opKind uint8
 
 const (
-	opPlain opKind = iota // one of the table's
+	opPlain opKind = iota // a record of the table's
 	opOther               // none: it is work of another SIMD
-	opReady               // none: GFX12's WAVE_READY, or an IMMEDIATE
-	opStart               // none: a WAVE_START, if bit 4 is 0
-	opEnd                 // none: a WAVE_END, if bit 4 is 1
-	opReg                 // none: a REG
-	opToken               // none, as far as the table knows
+	opReady               // GFX12's WAVE_READY
+	opStart
+	opEnd
+	opReg
+	opMisc
+	opTime
+	opRare // for the long way
 )
 
-func (ops *walkOps) index(token uint64) uint { return uint(token>>8&0xff0 | token&15) }
+// of is the row that a token has in ops.
+func (ops *walkOps) of(token uint64) *opInst {
+	r := &ops.row[token&255]
+	return &ops.ops[uint32(token)>>12&r.mask+r.base]
+}
 
 func newWalkOps(f gpu.Family) *walkOps {
 	tab := new(walkOps)
-	for i := range numOps {
-		plain := opInfo{clocks: 1}
-		tab.slot[i] = 7
-		switch key := i & 15; {
-		case key == 0b0100 && f == gpu.GFX12:
-			tab.kind[i] = opReady
-			continue
-		case key&7 == 0b011: // VALU_INST
-			plain.category = CategoryVALU
-		case key == 0b1101: // IMM_ONE
-			plain.category = CategoryImmed
-		case key&7 == 0b010: // INST
-			plain = gfx12Ops[i>>4]
-			op := i >> 4
+	for b := range tab.kind {
+		tab.slot[b] = 7
+		kind, row := opRare, opRow{}
+		switch keysOf(f)[b].kind {
+		case KindValuInst:
+			kind, row.base = opPlain, opRowVALU
+		case KindImmOne:
+			kind, row.base = opPlain, opRowImmed
+		case KindInst:
+			kind, row.mask = opPlain, 255
 			if f != gpu.GFX12 {
-				op >>= 1
-				plain, tab.slot[i] = gfx11Ops[op], 8
+				tab.slot[b] = 8
 			}
-			if plain.category == CategoryNone || plain.category == categoryOther {
-				tab.kind[i] = opOther
-				continue
+		case KindWaveReady:
+			if f == gpu.GFX12 {
+				kind = opReady
 			}
-			if op == newPCOp || plain.clocks >= clocksDerated || plain.category > categoryOther {
-				tab.kind[i] = opToken
-				continue
-			}
-		case key == 0b1100:
-			tab.kind[i] = opStart
-			continue
-		case key == 0b0101:
-			tab.kind[i] = opEnd
-			continue
-		case key == 0b1001:
-			tab.kind[i] = opReg
-			continue
-		default:
-			tab.kind[i] = opToken
-			continue
+		case KindWaveStart:
+			kind = opStart
+		case KindWaveEnd:
+			kind = opEnd
+		case KindReg:
+			kind = opReg
+		case KindMisc:
+			kind = opMisc
+		case KindTimestamp:
+			kind = opTime
 		}
-		tab.category[i].Category, tab.clocks[i] = plain.category, plain.clocks
-		switch plain.category {
-		case CategoryJump:
-			tab.taken[i] = 1
-		case CategoryImmed:
-			tab.clocks[i], tab.noUnit[i] = 1, readyNoUnit
+		tab.kind[b], tab.row[b] = kind, row
+	}
+	for i := range tab.ops {
+		op, info := i, opInfo{category: CategoryImmed}
+		switch {
+		case i == opRowVALU:
+			info = opInfo{CategoryVALU, 1}
+		case i < 256 && f == gpu.GFX12:
+			info = gfx12Ops[i]
+		case i < 256:
+			op = i >> 1
+			info = gfx11Ops[op]
+		}
+		o := &tab.ops[i]
+		o.Category, o.clocks = info.category, info.clocks
+		switch {
+		case info.category == CategoryNone || info.category == categoryOther:
+			o.kind = opOther
+		case op == newPCOp || info.clocks >= clocksDerated || info.category > categoryOther:
+			o.kind = opRare
+		case info.category == CategoryJump:
+			o.taken = 1
+		case info.category == CategoryImmed:
+			o.clocks, o.noUnit = 1, readyNoUnit
 		}
 	}
 	return tab

@@ -42,6 +42,7 @@ func TestWalkRunTwins(t *testing.T) {
 				runs: w.runs, markers: make([]Marker, 0, rng.IntN(5)),
 			}
 			runs[i].unit, runs[i].units = w.walk.unit(b)
+			copy(runs[i].slots[:], w.walk.slots[:])
 		}
 		runs[1].markers = make([]Marker, 0, cap(runs[0].markers))
 		base := Cycles(rng.IntN(1 << 20))

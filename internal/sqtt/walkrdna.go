@@ -163,6 +163,7 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 		origin: d.now, hurried: d.now, first: (d.base + int64(at)) * 8, runs: d.runs,
 	}
 	r.unit, r.units = k.unit(d.bits)
+	copy(r.slots[:], k.slots[:])
 	var p Packet
 	for _, piece := range pieces {
 		base := Cycles(piece.base)

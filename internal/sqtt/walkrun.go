@@ -10,6 +10,7 @@ import (
 type walkRun struct {
 	scan  *laneScan
 	walk  *walk
+	slots [32]*tracedWave // the walk's
 	ops   *walkOps
 	live  *[numSlots]liveWave
 	place *[numSlots]uint32 // see waveBits.places
@@ -40,40 +41,39 @@ func (r *walkRun) opened() int {
 // takeGeneric takes the events up to the first one that is something rare, and says how many. Of a record it does what issue,
 // immediate and ready do with all that is usual.
 func (r *walkRun) takeGeneric(events []uint64, base Cycles) int {
-	k, ops := r.walk, r.ops
-	nodes := k.cache.nodes
+	ops, nodes := r.ops, r.walk.cache.nodes
 	base += r.origin
-	_, _, _ = r.scan.planes[0], ops.kind[0], k.slots[0]
+	_, _ = r.scan.planes[0], ops.kind[0]
 	for n, e := range events {
 		w := r.scan.load64(uint16(e))
 		now := base + Cycles(e>>scanTime)
-		op := ops.index(w)
-		switch ops.kind[op] {
+		kind := ops.kind[w&255]
+		switch kind {
 		case opPlain:
-			t := k.slots[w>>(ops.slot[op]&63)&31]
+			op := ops.of(w)
+			if op.kind == opOther {
+				continue
+			}
+			t := r.slots[w>>(ops.slot[w&255]&63)&31]
 			h, room := len(t.insts), t.insts[:cap(t.insts)]
-			if uint(t.at/nodeSize) >= uint(len(nodes)) || h >= len(room) { // nodeRare is beyond all of them
+			if op.kind != opPlain || uint(t.at/nodeSize) >= uint(len(nodes)) || h >= len(room) { // nodeRare is beyond all of them
 				return n
 			}
 			in, node := &room[h], &nodes[t.at/nodeSize]
 			t.insts = t.insts[:h+1]
 			in.PC = node.pc
-			t.at = node.succ[ops.taken[op]&1]
-			from := Cycles(min(uint64(now), uint64(t.ready[ops.noUnit[op]&1])))
-			stall, clocks := uint32(now-from), ops.clocks[op]
-			in.Time, in.Stall, in.Dur = from, stall, stall+uint32(clocks)
-			in.Category, in.newPC = ops.category[op].Category, false
-			t.ready = [2]Cycles{never, now + Cycles(clocks)}
-		case opOther:
+			t.at = node.succ[op.taken&1]
+			from := Cycles(min(uint64(now), uint64(t.ready[op.noUnit&1])))
+			stall := uint32(now - from)
+			in.Time, in.Stall, in.Dur = from, stall, stall+uint32(op.clocks)
+			in.Category, in.newPC = op.Category, false
+			t.ready = [2]Cycles{never, now + Cycles(op.clocks)}
 		case opReady:
-			if w&16 == 0 { // an IMMEDIATE
-				return n
-			}
 			for m := uint32(w>>8) & 0xffff; m != 0; m &= m - 1 {
-				k.slots[bits.TrailingZeros32(m)&15].ready[readyUnit] = now
+				r.slots[bits.TrailingZeros32(m)&15].ready[readyUnit] = now
 			}
 		default:
-			by, ok := r.other(e, w, now)
+			by, ok := r.other(kind, e, w, now)
 			if !ok {
 				return n
 			}
@@ -84,41 +84,48 @@ func (r *walkRun) takeGeneric(events []uint64, base Cycles) int {
 }
 
 // other takes a token w that makes no record, and tells by how much it moves the clock; false where it is rare.
-func (r *walkRun) other(e, w uint64, now Cycles) (by Cycles, ok bool) {
+func (r *walkRun) other(kind opKind, e, w uint64, now Cycles) (by Cycles, ok bool) {
 	b, x := r.bits, uint32(w)
-	switch {
-	case x&31 == 0b01100: // WAVE_START
+	switch kind {
+	case opStart:
 		k := b.startKey(x) % numSlots
 		if r.live[k].run == r.runs || uint32(k)&r.units == r.unit {
 			return 0, false
 		}
 		r.start(k, e, x, now)
-	case x&31 == 0b10101: // WAVE_END
+	case opEnd:
 		k := b.endKey(x) % numSlots
 		if r.live[k].run != r.runs || r.n >= len(r.waves) || uint32(k)&r.units == r.unit {
 			return 0, false
 		}
 		r.end(k, now)
-	case x&15 == 0b1001: // REG
+	case opReg:
 		if x>>15&1 != 0 {
 			r.walk.register(uint8(x>>9&3), uint8(x>>7&3), x>>16, uint32(w>>32))
 		}
-	case x&(127|miscSave|miscStallBegin|miscStallEnd) == 0b1010001: // a MISC that only passes time
-	case x&(127|1<<8|b.realtime) == 1: // a TIMESTAMP's delta
-		by = Cycles(w >> 12 & b.delta)
-		if uint64(r.origin+by-r.hurried) >= longReady/2 {
+	case opMisc:
+		return 0, x&(miscSave|miscStallBegin|miscStallEnd) == 0 // only time passes
+	case opTime:
+		value := Cycles(w >> 12 & b.delta)
+		switch x & (1<<8 | b.realtime) {
+		case 0: // a delta
+			if uint64(r.origin+value-r.hurried) >= longReady/2 {
+				return 0, false
+			}
+			r.origin += value
+			return value, true
+		case b.realtime:
+			if len(r.markers) == cap(r.markers) {
+				return 0, false
+			}
+			r.markers = append(r.markers, Marker{now, int64(value)})
+		default: // packets were lost
 			return 0, false
 		}
-		r.origin += by
-	case x&(127|1<<8|b.realtime) == 1|b.realtime: // a realtime marker
-		if len(r.markers) == cap(r.markers) {
-			return 0, false
-		}
-		r.markers = append(r.markers, Marker{now, int64(w >> 12 & b.delta)})
 	default:
 		return 0, false
 	}
-	return by, true
+	return 0, true
 }
 
 // start begins a wave in a slot where none runs.
