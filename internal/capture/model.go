@@ -127,8 +127,8 @@ func (d *Detail) Has(simd int) bool {
 // Counters is one run's counter values: 64-bit little-endian words laid out as Layout says.
 type Counters struct {
 	Dispatch   int       `json:"dispatch"`
-	Asked      []string  `json:"asked"` // what the user wanted: counters and metrics, of all passes together
-	Names      []string  `json:"names"` // the counters of this pass, in the layout's order
+	Asked      []string  `json:"asked"`           // what the user wanted: counters and metrics, of all passes together
+	Names      []string  `json:"names"`           // the counters of this pass, in the layout's order
 	Added      []string  `json:"added,omitempty"` // those of them that nobody asked for: they check the others
 	Layout     []Counter `json:"layout"`
 	Filtered   bool      `json:"filtered"`   // only this process's waves counted
@@ -170,22 +170,25 @@ type Note struct {
 
 // Event is an entry of the timeline. Times are ns of the host clock.
 type Event struct {
-	Kind    string            `json:"kind"` // work, span, allocation, load, trace, counters, unmeasured, copy
-	Device  string            `json:"device,omitempty"`
-	Lane    string            `json:"lane,omitempty"`
-	Name    string            `json:"name,omitempty"`
-	Start   int64             `json:"start"`
-	Stop    int64             `json:"stop"`
-	Point   uint64            `json:"point,omitempty"`
-	ErrorNs int64             `json:"error_ns,omitempty"` // start and stop may be off by this
-	Bytes   int64             `json:"bytes,omitempty"`
-	Address uint64            `json:"address,omitempty"` // load: where
-	Src     string            `json:"src,omitempty"`
-	Dst     string            `json:"dst,omitempty"`
-	Part    int32             `json:"part,omitempty"`   // trace: which engine, across dies
-	Runs    int               `json:"runs,omitempty"`   // unmeasured: how many
-	Values  map[string]uint64 `json:"values,omitempty"` // counters: sums over the units that were measured
-	Details string            `json:"details,omitempty"`
+	Kind    string `json:"kind"` // work, span, allocation, load, trace, counters, unmeasured, copy
+	Device  string `json:"device,omitempty"`
+	Lane    string `json:"lane,omitempty"`
+	Name    string `json:"name,omitempty"`
+	Start   int64  `json:"start"`
+	Stop    int64  `json:"stop"`
+	Point   uint64 `json:"point,omitempty"`
+	ErrorNs int64  `json:"error_ns,omitempty"` // start and stop may be off by this
+	Bytes   int64  `json:"bytes,omitempty"`
+	Address uint64 `json:"address,omitempty"` // load: where
+	Src     string `json:"src,omitempty"`
+	Dst     string `json:"dst,omitempty"`
+	Part    int32  `json:"part,omitempty"` // trace: which engine, across dies
+	Runs    int    `json:"runs,omitempty"` // unmeasured: how many
+
+	// Counters: their sums over the units that were measured, those of them that are no more than a lower bound, and why the others have none.
+	Values     map[string]uint64 `json:"values,omitempty"`
+	AtLeast    []string          `json:"at_least,omitempty"`
+	Unmeasured map[string]string `json:"unmeasured,omitempty"`
 }
 
 // End closes a finished recording.

@@ -89,7 +89,7 @@ func (c *Writer) event(e *profile.Event, ns int64) {
 			}
 			c.string(e.Counters[i].Name)
 			c.buf = append(c.buf, ':')
-			c.buf = strconv.AppendUint(c.buf, e.Counters[i].Sum(), 10)
+			c.value(e.Counters[i].Sum())
 		}
 		c.buf = append(c.buf, '}')
 		c.end()
@@ -124,6 +124,20 @@ func (c *Writer) instant(e *profile.Event, what string) {
 func (c *Writer) endArgs() {
 	c.buf = append(c.buf, '}')
 	c.end()
+}
+
+// value writes a count: a number where it is exact, else text, ">=7" or "n/a: why".
+func (c *Writer) value(v profile.Value) {
+	switch {
+	case v.NA != "":
+		c.prefixed("n/a: ", v.NA)
+	case v.AtLeast:
+		c.buf = append(c.buf, `">=`...)
+		c.buf = strconv.AppendUint(c.buf, v.N, 10)
+		c.buf = append(c.buf, '"')
+	default:
+		c.buf = strconv.AppendUint(c.buf, v.N, 10)
+	}
 }
 
 // number adds a detail after another.

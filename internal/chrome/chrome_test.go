@@ -112,7 +112,11 @@ func sample() []profile.Event {
 		{Kind: profile.KindWork, Device: "GPU 0", Lane: "COMPUTE:0", Name: "overlapping", Point: 4, HasPoint: true, Start: t0 + 2_000_000, Stop: t0 + 4_000_000},
 		{
 			Kind: profile.KindCounters, Device: "GPU 0", Name: "vadd", Start: t0 + 1_000_000, Stop: t0 + 2_000_000,
-			Counters: []profile.Counter{{Name: "SQ_WAVES", Values: []uint64{1, 2, 3}}},
+			Counters: []profile.Counter{
+				{Name: "SQ_WAVES", Values: []profile.Value{{N: 1}, {N: 2}, {N: 3}}},
+				{Name: "SQ_INSTS_VALU", Values: []profile.Value{{N: 5}, {N: math.MaxUint32, AtLeast: true}, {NA: "the board lacks it"}}},
+				{Name: "GL2C_HIT", Values: []profile.Value{{NA: "not \"modelled\""}, {NA: "the board lacks it"}}},
+			},
 		},
 		{Kind: profile.KindTrace, Device: "GPU 0", Name: "vadd", Part: 2, Start: t0 + 1_000_000, Stop: t0 + 2_000_000, Data: make([]byte, 64)},
 		{Kind: profile.KindUnmeasured, Device: "GPU 0", Start: t0 + 4_500_000, Stop: t0 + 4_500_000, Runs: 2},
@@ -160,7 +164,9 @@ func TestWrite(t *testing.T) {
 		{"X", "host", "copies", "copy", 3000, 697_123, map[string]any{"to": "GPU 0", "bytes": n("65536")}},
 		{"C", "GPU 0", "", "memory", 900_000, 0, map[string]any{"bytes": n("1099511627776")}},
 		{"X", "GPU 0", "COMPUTE:0", "vadd, reduce", 1_000_000, 2_000_999, map[string]any{"point": n("3"), "error_ns": n("12")}},
-		{"X", "GPU 0", "counters", "vadd", 1_000_000, 1_000_000, map[string]any{"SQ_WAVES": n("6")}},
+		{"X", "GPU 0", "counters", "vadd", 1_000_000, 1_000_000, map[string]any{
+			"SQ_WAVES": n("6"), "SQ_INSTS_VALU": ">=4294967300", "GL2C_HIT": `n/a: not "modelled"`,
+		}},
 		{"i", "GPU 0", "", "trace", 1_000_000, 0, map[string]any{"name": "vadd", "unit": n("2"), "bytes": n("64"), "duration_ns": n("1000000")}},
 		{"X", "GPU 0", "COMPUTE:0 (2)", "overlapping", 2_000_000, 2_000_000, map[string]any{"point": n("4")}},
 		{"X", "GPU 0", "copies", "copy", 4_100_000, 100_000, map[string]any{"to": "host", "bytes": n("65536"), "point": n("5")}},

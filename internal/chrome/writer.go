@@ -283,8 +283,12 @@ func (c *Writer) micros(t uint64) {
 }
 
 // string writes a JSON string. What is not UTF-8 becomes U+FFFD.
-func (c *Writer) string(s string) {
+func (c *Writer) string(s string) { c.prefixed("", s) }
+
+// prefixed is string, with plain ASCII before it.
+func (c *Writer) prefixed(ascii, s string) {
 	c.buf = append(c.buf, '"')
+	c.buf = append(c.buf, ascii...)
 	from := 0
 	for i := 0; i < len(s); {
 		b := s[i]

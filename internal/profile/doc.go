@@ -9,7 +9,10 @@
 // Times are nanoseconds of Now. An event without a duration has Stop equal to Start.
 package profile
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Kind says what an Event is about and which of its fields hold something.
 type Kind uint8
@@ -73,16 +76,36 @@ type Event struct {
 // Counter is one counter's values of a run, one per unit.
 type Counter struct {
 	Name   string
-	Values []uint64
+	Values []Value
 }
 
-// Sum is the sum of a counter over its units.
-func (c *Counter) Sum() uint64 {
-	var n uint64
-	for _, v := range c.Values {
-		n += v
+// Value is what one unit counted, or a sum.
+type Value struct {
+	N       uint64
+	AtLeast bool   // the count is N or more
+	NA      string // why nothing was measured; N means nothing then
+}
+
+// Sum is the sum over the units that were measured: at the most what 64 bits hold, "at least" then. It is n/a, with the first reason, if
+// no unit was.
+func (c *Counter) Sum() Value {
+	sum, measured, why := Value{}, false, "it has no unit"
+	for i := len(c.Values) - 1; i >= 0; i-- {
+		v := c.Values[i]
+		if v.NA != "" {
+			why = v.NA
+			continue
+		}
+		measured = true
+		sum.AtLeast = sum.AtLeast || v.AtLeast
+		if sum.N += v.N; sum.N < v.N {
+			sum.N, sum.AtLeast = math.MaxUint64, true
+		}
 	}
-	return n
+	if !measured {
+		return Value{NA: why}
+	}
+	return sum
 }
 
 // Duration is Stop - Start, never negative.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -561,6 +562,26 @@ func TestNoTakeAllocatesNothing(t *testing.T) {
 	} {
 		if got := testing.AllocsPerRun(100, f); got != 0 {
 			t.Errorf("%s: %v allocations with no take open", name, got)
+		}
+	}
+}
+
+// Units that were not measured are left out of a sum, and it never wraps.
+func TestSum(t *testing.T) {
+	for _, c := range []struct {
+		values []Value
+		want   Value
+	}{
+		{[]Value{{N: 1}, {N: 2}}, Value{N: 3}},
+		{[]Value{{NA: "a"}, {N: 2}, {NA: "b"}}, Value{N: 2}},
+		{[]Value{{N: 7, AtLeast: true}, {N: 2}}, Value{N: 9, AtLeast: true}},
+		{[]Value{{N: math.MaxUint64}, {N: 2}, {N: 5}}, Value{N: math.MaxUint64, AtLeast: true}},
+		{[]Value{{N: math.MaxUint64}, {}}, Value{N: math.MaxUint64}},
+		{[]Value{{NA: "a"}, {NA: "b"}}, Value{NA: "a"}},
+		{nil, Value{NA: "it has no unit"}},
+	} {
+		if got := (&Counter{Values: c.values}).Sum(); got != c.want {
+			t.Errorf("%+v: %+v, want %+v", c.values, got, c.want)
 		}
 	}
 }

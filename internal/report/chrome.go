@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 
@@ -160,9 +159,13 @@ func profileEvent(e *capture.Event) profile.Event {
 		Kind: profile.KindOf(e.Kind), Device: e.Device, Lane: e.Lane, Name: e.Name, Start: e.Start, Stop: e.Stop, HasPoint: e.Point != 0, Point: e.Point,
 		ErrorNs: e.ErrorNs, Bytes: uint64(max(e.Bytes, 0)), Address: e.Address, Src: e.Src, Dst: e.Dst, Part: e.Part, Runs: e.Runs,
 	}
-	for _, name := range slices.Sorted(maps.Keys(e.Values)) {
-		out.Counters = append(out.Counters, profile.Counter{Name: name, Values: []uint64{e.Values[name]}})
+	for name, n := range e.Values {
+		out.Counters = append(out.Counters, profile.Counter{Name: name, Values: []profile.Value{{N: n, AtLeast: slices.Contains(e.AtLeast, name)}}})
 	}
+	for name, why := range e.Unmeasured {
+		out.Counters = append(out.Counters, profile.Counter{Name: name, Values: []profile.Value{{NA: why}}})
+	}
+	slices.SortFunc(out.Counters, func(a, b profile.Counter) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 

@@ -236,7 +236,7 @@ func lives(live [][]uint32, u perfctr.Unit) bool {
 }
 
 // valueText is a value for people.
-func valueText(v any, atLeast bool) string {
+func valueText(v any, least bool) string {
 	s := "n/a"
 	switch v := v.(type) {
 	case uint64:
@@ -244,10 +244,25 @@ func valueText(v any, atLeast bool) string {
 	case float64:
 		s = fmt.Sprintf("%.4g", v)
 	}
-	if atLeast && v != nil {
-		s = ">=" + s
+	return atLeast(s, least && v != nil)
+}
+
+// atLeast marks a lower bound.
+func atLeast(s string, least bool) string {
+	if least {
+		return ">=" + s
 	}
 	return s
+}
+
+// measured is how many units have a value.
+func (v *CounterValue) measured() (n int) {
+	for i := range v.Units {
+		if v.Units[i].Value != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // Tables is the view for people.
@@ -265,9 +280,9 @@ func (t *Counted) Tables(limit int) []Table {
 			v := &d.Counters[k]
 			per := "-"
 			if n, ok := v.Value.(uint64); ok && d.WavesLaunched > 0 {
-				per = fmt.Sprintf("%.2f", float64(n)/float64(d.WavesLaunched))
+				per = atLeast(fmt.Sprintf("%.2f", float64(n)/float64(d.WavesLaunched)), v.AtLeast)
 			}
-			block, units := v.Block, any(len(v.Units))
+			block, units := v.Block, any(v.measured())
 			if block == "" {
 				block, units = "metric", "-"
 			}
@@ -357,7 +372,15 @@ func (t *Counted) Chrome(w io.Writer) error {
 			s.Args = append(s.Args, chrome.Int("waves", d.WavesLaunched))
 			for _, v := range d.Counters {
 				n, ok := v.Value.(uint64)
-				if !ok {
+				track := v.Name
+				if v.AtLeast {
+					track += " (at least)"
+				}
+				if ok {
+					c.Counter(process, track, "total", start*1000, n)
+					c.Counter(process, track, "total", stop*1000, 0)
+				}
+				if !ok || v.AtLeast || n > math.MaxInt64 {
 					text := valueText(v.Value, v.AtLeast)
 					if v.Reason != "" {
 						text += ": " + v.Reason
@@ -365,9 +388,7 @@ func (t *Counted) Chrome(w io.Writer) error {
 					s.Args = append(s.Args, chrome.Text(v.Name, text))
 					continue
 				}
-				s.Args = append(s.Args, chrome.Int(v.Name, int64(min(n, math.MaxInt64))))
-				c.Counter(process, v.Name, "total", start*1000, n)
-				c.Counter(process, v.Name, "total", stop*1000, 0)
+				s.Args = append(s.Args, chrome.Int(v.Name, int64(n)))
 			}
 			c.Slice(&s)
 		}

@@ -1,7 +1,11 @@
 package report
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
+	"io"
+	"math"
 	"slices"
 	"testing"
 
@@ -91,4 +95,81 @@ func TestUncheckedCounters(t *testing.T) {
 	}) || v.Quality.Warned() {
 		t.Errorf("notes %+v", v.Quality.Notes)
 	}
+}
+
+// A lower bound is marked as one wherever it stands, also by wave and in Chrome's traces; units that the board lacks are none.
+func TestAtLeast(t *testing.T) {
+	g, err := gpu.Lookup("gfx1100")
+	must(t, err)
+	names := []string{"SQ_INSTS_VALU", "SQ_WAVES", "GL2C_HIT"}
+	for _, simulated := range []bool{true, false} {
+		c := record(t, func(w *capture.Writer) {
+			d := deviceOf(g)
+			d.Simulated = simulated
+			must(t, w.Device(d))
+			must(t, w.Dispatch(launchOfTest(4)))
+			run, samples := pass(t, g, capture.Counters{Asked: names, Names: names}, map[string]uint64{"SQ_INSTS_VALU": math.MaxUint32, "SQ_WAVES": 4, "GL2C_HIT": 9}, "")
+			must(t, w.Counters(run, samples))
+			must(t, w.Event(capture.Event{
+				Kind: "counters", Device: "gpu", Name: "k", Start: 1000, Stop: 3500, AtLeast: names[:1], Unmeasured: map[string]string{"GL2C_MISS": "not modelled"},
+				Values: map[string]uint64{"SQ_INSTS_VALU": math.MaxUint32, "SQ_WAVES": 4},
+			}))
+		})
+		v, err := Counters(c)
+		must(t, err)
+		for _, table := range v.Tables(0) {
+			if table.Title != "counters" {
+				continue
+			}
+			// dispatch, counter, block, total, per wave, units, reason
+			if r := table.Rows; r[0][3] != ">=4294967295" || r[0][4] != ">=1073741823.75" || r[1][3] != "4" || r[1][4] != "1.00" || r[1][5] != "48" || r[2][5] != "24" {
+				t.Errorf("%q", r)
+			}
+		}
+		args, tracks := chromeOf(t, v.Chrome)
+		if got := args["dispatches"]; got["SQ_INSTS_VALU"] != ">=4294967295" || got["SQ_WAVES"] != 4.0 {
+			t.Errorf("the dispatch's counters %v", got)
+		}
+		if !tracks["SQ_INSTS_VALU (at least)"] || tracks["SQ_INSTS_VALU"] || !tracks["SQ_WAVES"] {
+			t.Errorf("tracks %v", tracks)
+		}
+		v.HostTime = true
+		host, _ := chromeOf(t, v.Chrome)
+		for where, got := range map[string]map[string]any{"host time": host["counters"], "beside": args["counters"]} {
+			if where == "beside" && simulated {
+				continue // a simulated GPU's timeline has no events by the host's clock
+			}
+			if got["SQ_INSTS_VALU"] != ">=4294967295" || got["SQ_WAVES"] != 4.0 || got["GL2C_MISS"] != "n/a: not modelled" {
+				t.Errorf("%s: %v", where, got)
+			}
+		}
+	}
+}
+
+// chromeOf are the details of a Chrome trace's last slice on each thread, by its name, and the names of its counter tracks.
+func chromeOf(t *testing.T, write func(io.Writer) error) (args map[string]map[string]any, tracks map[string]bool) {
+	t.Helper()
+	var b bytes.Buffer
+	must(t, write(&b))
+	var doc struct {
+		TraceEvents []struct {
+			Ph, Name string
+			Tid      int
+			Args     map[string]any
+		}
+	}
+	must(t, json.Unmarshal(b.Bytes(), &doc))
+	args, tracks = map[string]map[string]any{}, map[string]bool{}
+	threads := map[int]string{}
+	for _, e := range doc.TraceEvents {
+		switch {
+		case e.Name == "thread_name":
+			threads[e.Tid] = e.Args["name"].(string)
+		case e.Ph == "X":
+			args[threads[e.Tid]] = e.Args
+		case e.Ph == "C":
+			tracks[e.Name] = true
+		}
+	}
+	return args, tracks
 }

@@ -132,19 +132,19 @@ func (r *run) counted(d *capture.Dispatch, l *perfctr.Layout, c *capture.Counter
 		}
 	}
 	e := r.event(profile.KindCounters, d)
+	measured := false
 	for i := range readings {
-		if readings[i].Total.NA != "" || slices.Contains(c.Added, readings[i].Counter.Name) {
+		if slices.Contains(c.Added, readings[i].Counter.Name) {
 			continue
 		}
-		n := profile.Counter{Name: readings[i].Counter.Name}
-		for _, v := range readings[i].Values {
-			if v.NA == "" {
-				n.Values = append(n.Values, v.N)
-			}
+		n := profile.Counter{Name: readings[i].Counter.Name, Values: make([]profile.Value, len(readings[i].Values))}
+		for k, v := range readings[i].Values {
+			n.Values[k] = profile.Value(v)
 		}
+		measured = measured || readings[i].Total.NA == ""
 		e.Counters = append(e.Counters, n)
 	}
-	if len(e.Counters) == 0 {
+	if !measured {
 		e = profile.Event{Kind: profile.KindUnmeasured, Device: e.Device, Runs: 1, Start: e.Stop, Stop: e.Stop}
 	}
 	profile.Record(e)

@@ -3,12 +3,15 @@ package session
 import (
 	"bytes"
 	"context"
+	"math"
 	"slices"
 	"testing"
 
 	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/device"
 	"github.com/rigprof/rigprof/internal/device/open"
+	"github.com/rigprof/rigprof/internal/device/sim/count"
+	"github.com/rigprof/rigprof/internal/device/sim/timing"
 	"github.com/rigprof/rigprof/internal/profile"
 )
 
@@ -118,13 +121,20 @@ func TestCountEvents(t *testing.T) {
 		return Count(ctx, CountOptions{Options: o, Names: []string{"SQ_WAVES", "GRBM_COUNT", "GL2C_MC_WRREQ_STALL"}})
 	})
 	counted := kinds(evs, profile.KindCounters)
-	if len(counted) != 1 || len(counted[0].Counters) != 2 || len(kinds(evs, profile.KindUnmeasured)) != 0 {
+	if len(counted) != 1 || len(counted[0].Counters) != 3 || len(kinds(evs, profile.KindUnmeasured)) != 0 {
 		t.Fatalf("counters %+v", counted)
 	}
 	e, d := counted[0], c.Dispatches[0]
 	waves := e.Counters[0]
-	if waves.Name != "SQ_WAVES" || len(waves.Values) != 6*2*4 || waves.Sum() != uint64(d.Waves) || e.Counters[1].Name != "GRBM_COUNT" || e.Counters[1].Sum() == 0 {
+	if waves.Name != "SQ_WAVES" || len(waves.Values) != 6*2*4 || waves.Sum() != (profile.Value{N: uint64(d.Waves)}) || e.Counters[1].Name != "GRBM_COUNT" || e.Counters[1].Sum().N == 0 {
 		t.Errorf("counters %+v of %d waves", e.Counters, d.Waves)
+	}
+	const why = "the simulator does not model GL2C_MC_WRREQ_STALL: the time model's L2 knows no stalls and no memory types"
+	if n := e.Counters[2]; n.Name != "GL2C_MC_WRREQ_STALL" || len(n.Values) != 32 || n.Sum() != (profile.Value{NA: why}) {
+		t.Errorf("what was not measured: %+v", n)
+	}
+	if i := slices.IndexFunc(c.Events, func(e capture.Event) bool { return e.Kind == "counters" }); i < 0 || len(c.Events[i].Values) != 2 || c.Events[i].Unmeasured["GL2C_MC_WRREQ_STALL"] != why {
+		t.Errorf("events of the capture %+v", c.Events)
 	}
 	if e.Name != "reduce" || e.Start != *d.StartNs || e.Stop != *d.EndNs || e.Device != o.Device.Info().Name {
 		t.Errorf("%+v of dispatch %+v", e, d)
@@ -137,6 +147,43 @@ func TestCountEvents(t *testing.T) {
 	un := kinds(evs, profile.KindUnmeasured)
 	if len(un) != 1 || un[0].Runs != 1 || un[0].Start != *c.Dispatches[0].EndNs || un[0].Stop != un[0].Start || len(kinds(evs, profile.KindCounters)) != 0 {
 		t.Errorf("unmeasured %+v", un)
+	}
+}
+
+// An event has a value for each unit, in the layout's order: one that the board lacks is n/a, one whose register was full at least that.
+func TestUnitEvents(t *testing.T) {
+	var buf bytes.Buffer
+	other := count.Load{VMID: 9, Period: 60, Life: 50, Lanes: 32}
+	other.Stats.N[timing.StatVALU] = 1 << 31
+	o := options(t, "reduce", &buf, open.Options{Sim: open.SimOptions{Loads: []count.Load{other}}})
+	evs, c := both(t, &o, &buf, func(ctx context.Context) (*Outcome, error) {
+		return Count(ctx, CountOptions{Options: o, Names: []string{"SQ_INSTS_VALU", "GL2C_HIT"}})
+	})
+	e := kinds(evs, profile.KindCounters)
+	if len(e) != 1 || len(e[0].Counters) != 2 {
+		t.Fatalf("counters %+v", e)
+	}
+	valu, hits := e[0].Counters[0], e[0].Counters[1]
+	least := 0
+	for _, v := range valu.Values {
+		if v.NA == "" && v.AtLeast == (v.N == math.MaxUint32) && v.AtLeast {
+			least++
+		}
+	}
+	if len(valu.Values) != 6*2*4 || least == 0 || !valu.Sum().AtLeast {
+		t.Errorf("%d of the registers were full: %+v", least, valu)
+	}
+	for i, v := range hits.Values {
+		if lacks := i >= o.Device.Info().GPU.L2Channels; lacks != (v.NA != "") || v.AtLeast {
+			t.Errorf("GL2C instance %d: %+v", i, v)
+		}
+	}
+	if len(hits.Values) != 32 || hits.Sum().NA != "" {
+		t.Errorf("%d instances: %+v", len(hits.Values), hits.Sum())
+	}
+	i := slices.IndexFunc(c.Events, func(e capture.Event) bool { return e.Kind == "counters" })
+	if got := c.Events[i]; !slices.Equal(got.AtLeast, []string{"SQ_INSTS_VALU"}) || got.Values["SQ_INSTS_VALU"] != valu.Sum().N || len(got.Unmeasured) != 0 {
+		t.Errorf("the capture's event %+v", got)
 	}
 }
 

@@ -141,10 +141,15 @@ func (r *run) timeline(ctx context.Context, f func(ctx context.Context) error) e
 			Kind: e.Kind.String(), Device: e.Device, Lane: e.Lane, Name: e.Name, Start: e.Start, Stop: e.Stop, Point: e.Point, ErrorNs: e.ErrorNs,
 			Bytes: int64(e.Bytes), Address: e.Address, Src: e.Src, Dst: e.Dst, Part: e.Part, Runs: e.Runs,
 		}
-		if len(e.Counters) > 0 {
-			c.Values = map[string]uint64{}
-			for i := range e.Counters {
-				c.Values[e.Counters[i].Name] = e.Counters[i].Sum()
+		for i := range e.Counters {
+			name, sum := e.Counters[i].Name, e.Counters[i].Sum()
+			if sum.NA != "" {
+				c.Unmeasured = set(c.Unmeasured, name, sum.NA)
+				continue
+			}
+			c.Values = set(c.Values, name, sum.N)
+			if sum.AtLeast {
+				c.AtLeast = append(c.AtLeast, name)
 			}
 		}
 		if err := r.Capture.Event(c); err != nil {
@@ -152,6 +157,15 @@ func (r *run) timeline(ctx context.Context, f func(ctx context.Context) error) e
 		}
 	}
 	return nil
+}
+
+// set is a map with an entry more.
+func set[V any](m map[string]V, k string, v V) map[string]V {
+	if m == nil {
+		m = map[string]V{}
+	}
+	m[k] = v
+	return m
 }
 
 func (r *run) device() capture.Device {

@@ -154,7 +154,7 @@ func TestFilterAstray(t *testing.T) {
 		if last := run.Layout[len(run.Layout)-1].Name; !slices.Equal(run.Added, []string{"SQ_WAVES"}) || last != "SQ_WAVES" {
 			t.Errorf("added %q, the last is %s", run.Added, last)
 		}
-		if len(un) != 0 || len(counted) != 1 || len(counted[0].Counters) != 2 || counted[0].Counters[0].Name != "SQ_INSTS_VALU" || counted[0].Counters[0].Sum() == 0 {
+		if len(un) != 0 || len(counted) != 1 || len(counted[0].Counters) != 2 || counted[0].Counters[0].Name != "SQ_INSTS_VALU" || counted[0].Counters[0].Sum().N == 0 {
 			t.Errorf("counters %+v, unmeasured %+v", counted, un)
 		}
 	}
