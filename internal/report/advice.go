@@ -129,7 +129,7 @@ func (h *Hot) at(r *Rule, c *analysis.InstCost, cycles int64, format string, arg
 	p := h.Place(c.Where)
 	return Advice{
 		Rule: r.Name, Title: r.Title, Cycles: cycles, Evidence: fmt.Sprintf(format, args...),
-		Kernel: p.Kernel, Address: addressOf(c.Where), Insn: p.Text, Source: p.Line(),
+		Kernel: h.kernelName(c.Kernel), Address: addressOf(c.Where), Insn: p.Text, Source: p.Line(),
 	}
 }
 
@@ -271,13 +271,13 @@ func barrierWait(h *Hot, r *Rule) []Advice {
 		worst                        *analysis.InstCost
 		cycles, hits, longest, sites int64
 	}
-	kernels := map[string]*sum{}
+	kernels := map[int32]*sum{}
 	var order []*sum
 	for _, c := range h.Profile.Sorted(func(c *analysis.InstCost) int64 { return c.Cycles() }) {
 		if c.Class != isa.Barrier {
 			continue
 		}
-		k := h.Place(c.Where).Kernel
+		k := c.Kernel
 		s := kernels[k]
 		if s == nil {
 			s = &sum{worst: c}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,11 +46,13 @@ func (h *Hot) Annotate(name string) (*Annotated, error) {
 		Schema: "rigprof/annotate/1", Device: h.Device, Total: h.Profile.Total, Cycles: h.Profile.Total.Cycles(), Functions: []AnnotFunc{},
 		Quality: h.Quality,
 	}
-	at := map[analysis.Where]*analysis.InstCost{}
+	at := map[analysis.Where]analysis.Cost{}
 	ran := map[int]bool{}
 	for i := range h.Profile.Insts {
-		if c := &h.Profile.Insts[i]; c.Hits > 0 {
-			at[c.Where] = c
+		if c := &h.Profile.Insts[i]; c.Hits > 0 { // one for each kernel that ran it
+			sum := at[c.Where]
+			sum.Add(c.Cost)
+			at[c.Where] = sum
 			ran[c.Object] = true
 		}
 	}
@@ -67,12 +70,9 @@ func (h *Hot) Annotate(name string) (*Annotated, error) {
 		for _, f := range asm.Functions {
 			af := AnnotFunc{Name: f.Name, Addr: f.Addr, object: obj}
 			for _, in := range f.Insts {
-				l := AnnotInsn{AsmInst: in}
-				if c := at[analysis.Where{Object: obj, PC: in.Addr}]; c != nil {
-					l.Cost = c.Cost
-					l.Cycles, l.Exposed = c.Cycles(), c.Exposed()
-					af.Cycles += l.Cycles
-				}
+				l := AnnotInsn{AsmInst: in, Cost: at[analysis.Where{Object: obj, PC: in.Addr}]}
+				l.Cycles, l.Exposed = l.Cost.Cycles(), l.Cost.Exposed()
+				af.Cycles += l.Cycles
 				af.Lines = append(af.Lines, l)
 			}
 			if af.Cycles > 0 {
@@ -89,10 +89,14 @@ func (h *Hot) Annotate(name string) (*Annotated, error) {
 
 // traced names the functions that ran, the most expensive first.
 func (h *Hot) traced() []string {
-	var names []string
-	for _, r := range h.Hotspots("kernel", "cycles").Rows {
-		names = append(names, r.Name)
+	cycles := map[string]int64{}
+	for i := range h.Profile.Insts {
+		if c := &h.Profile.Insts[i]; c.Hits > 0 && c.Object >= 0 {
+			cycles[h.Place(c.Where).Symbol] += c.Cycles()
+		}
 	}
+	names := slices.Sorted(maps.Keys(cycles))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(cycles[b], cycles[a]) })
 	return names
 }
 

@@ -33,7 +33,8 @@ type AsmFunc struct {
 	Insts  []AsmInst `json:"instructions"`
 
 	size uint64
-	gap  bool // no function: bytes that no symbol names
+	gap  bool   // no function: bytes that no symbol names
+	lead uint64 // bytes of padding before it, which belong to it should they run
 }
 
 // AsmUses is what a kernel's descriptor and metadata ask for.
@@ -134,18 +135,15 @@ type SourceLine struct {
 	Line int    `json:"line"`
 }
 
-// Disassemble lists the functions of an object in address order; an empty name takes all, else the kernel or function of that name.
+// Disassemble lists the functions of an object in address order; an empty name takes all, else the kernel or function of that name, or the unnamed
+// code that is called so.
 func Disassemble(o *codeobj.Object, name string) (*Asm, error) {
 	arch, ok := isa.ArchOf(o.Target.Processor)
 	if !ok {
 		return nil, fmt.Errorf("no instruction table for %s", o.Target.Processor)
 	}
 	a := &Asm{Schema: "rigprof/asm/1", Target: o.Target.String(), Functions: []AsmFunc{}}
-	list := functions(o, arch)
-	if name == "" {
-		list = withGaps(o, list)
-	}
-	for _, f := range list {
+	for _, f := range withGaps(o, functions(o, arch)) {
 		if name != "" && name != f.Symbol && name != f.Name {
 			continue
 		}
@@ -227,8 +225,16 @@ func withGaps(o *codeobj.Object, list []AsmFunc) []AsmFunc {
 		for len(code) >= 4 && padding(code[len(code)&^3-4:]) {
 			code = code[:len(code)&^3-4]
 		}
-		if len(code) > 0 {
-			out = append(out, AsmFunc{Name: fmt.Sprintf("code at %#x", at), Addr: at, Wave: list[0].Wave, size: uint64(len(code)), gap: true})
+		lead := uint64(0)
+		for lead+4 <= uint64(len(code)) && padding(code[lead:]) {
+			lead += 4
+		}
+		if (at+lead)%codeAlign != 0 { // no filling up to where code begins
+			lead = 0
+		}
+		if size := uint64(len(code)) - lead; size > 0 {
+			at += lead
+			out = append(out, AsmFunc{Name: fmt.Sprintf("code at %#x", at), Addr: at, Wave: list[0].Wave, size: size, gap: true, lead: lead})
 		}
 	}
 	for _, f := range list {
@@ -239,6 +245,9 @@ func withGaps(o *codeobj.Object, list []AsmFunc) []AsmFunc {
 	gap(end)
 	return out
 }
+
+// codeAlign is the alignment that padding before unnamed code must reach to count as filling; else it may be nops that run.
+const codeAlign = 64
 
 // padding tells whether the word is what compilers fill gaps with: 0, s_nop 0 or s_code_end, which all targets encode alike.
 func padding(code []byte) bool {

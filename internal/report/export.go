@@ -16,16 +16,29 @@ import (
 // ExportFormats are what Export writes.
 var ExportFormats = []string{"pprof", "folded", "speedscope", "html", "csv", "json", "folded-markers"}
 
-// stack is the frames of an instruction, outermost first: kernel, inlined functions, line, instruction.
-func (h *Hot) stack(w analysis.Where) []string {
-	p := h.Place(w)
-	out := []string{p.Kernel}
+// stack is the frames of an instruction, outermost first: the kernel that the waves ran, the function called, inlined functions, line, instruction.
+// Which function called it is not followed: the kernel stands for all callers.
+func (h *Hot) stack(s *analysis.Site) []string {
+	p := h.Place(s.Where)
+	out := []string{h.kernelName(s.Kernel)}
+	if h.called(s, p) {
+		out = append(out, p.Symbol)
+	}
 	for i := len(p.Frames) - 1; i >= 0; i-- {
-		if f := p.Frames[i].Func; f != "" && f != p.Kernel {
+		if f := p.Frames[i].Func; f != "" && f != p.Symbol {
 			out = append(out, f)
 		}
 	}
-	return append(out, p.Line(), strings.TrimPrefix(addressOf(w)+" "+p.Text, " "))
+	return append(out, p.Line(), strings.TrimPrefix(addressOf(s.Where)+" "+p.Text, " "))
+}
+
+// called says whether an instruction stands in a function beside its waves' kernel.
+func (h *Hot) called(s *analysis.Site, p *Place) bool {
+	k := noKernel
+	if int(s.Kernel) < len(h.kernels) {
+		k = h.kernels[s.Kernel]
+	}
+	return k.symbol != p.Symbol || k.object != p.Object
 }
 
 const noInstruction = "(no traced instruction)"
@@ -33,7 +46,7 @@ const noInstruction = "(no traced instruction)"
 // samples calls f with every instruction's stack and cost, in order of place; what belongs to none comes last. The costs add up to the total.
 func (h *Hot) samples(f func(stack []string, c *analysis.InstCost)) {
 	for _, c := range h.Profile.Sorted(func(*analysis.InstCost) int64 { return 0 }) {
-		f(h.stack(c.Where), c)
+		f(h.stack(&c.Site), c)
 	}
 	if idle := h.Profile.Idle; idle.Cycles() > 0 {
 		f([]string{noInstruction}, &analysis.InstCost{Site: analysis.Site{Where: analysis.Where{Object: -1}}, Cost: idle})
@@ -90,11 +103,17 @@ func (h *Hot) WritePprof(w io.Writer) error {
 		return l
 	}
 	roots := map[string]*profile.Location{}
+	root := func(name string) *profile.Location {
+		if roots[name] == nil {
+			roots[name] = location(0, profile.Line{Function: function(name, "")})
+		}
+		return roots[name]
+	}
 	h.samples(func(stack []string, c *analysis.InstCost) {
 		s := &profile.Sample{Value: []int64{c.Cycles(), c.Stall, c.Hidden, c.Hits}}
 		p.Sample = append(p.Sample, s)
 		if len(stack) == 1 {
-			s.Location = append(s.Location, location(0, profile.Line{Function: function(stack[0], "")}))
+			s.Location = append(s.Location, root(stack[0]))
 			return
 		}
 		pl := h.Place(c.Where)
@@ -108,7 +127,10 @@ func (h *Hot) WritePprof(w io.Writer) error {
 		for _, f := range pl.Frames {
 			name := f.Func
 			if name == "" {
-				name = pl.Kernel
+				name = pl.Symbol
+			}
+			if name == pl.Symbol && !h.called(&c.Site, pl) {
+				name = stack[0] // the kernel's name may tell its object, too
 			}
 			lines = append(lines, profile.Line{Function: function(name, f.File), Line: int64(f.Line)})
 			outer = name
@@ -116,11 +138,12 @@ func (h *Hot) WritePprof(w io.Writer) error {
 		if len(lines) > 0 {
 			s.Location = append(s.Location, location(c.PC, lines...))
 		}
-		if outer != pl.Kernel {
-			if roots[pl.Kernel] == nil {
-				roots[pl.Kernel] = location(0, profile.Line{Function: function(pl.Kernel, "")})
-			}
-			s.Location = append(s.Location, roots[pl.Kernel])
+		if h.called(&c.Site, pl) && outer != pl.Symbol {
+			s.Location = append(s.Location, root(pl.Symbol))
+			outer = pl.Symbol
+		}
+		if outer != stack[0] {
+			s.Location = append(s.Location, root(stack[0]))
 		}
 	})
 	if err := p.CheckValid(); err != nil {

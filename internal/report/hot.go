@@ -23,30 +23,44 @@ type Hot struct {
 	Quality Quality
 	Markers []MarkerSpan // of every wave
 	Profile *analysis.Profile
-	Kernels []string // of each dispatch; of files: their names
 	Objects []*codeobj.Object
-	Files   bool // from trace files: no dispatch says which kernel a wave ran
 
 	Source func(file string, line int) (string, bool) // a line of source for the page, where there is one; may be nil
 
-	family gpu.Family
-	arch   isa.Arch
-	parts  []*hotPart // by dispatch and engine
-	places map[analysis.Where]*Place
-	funcs  map[int][]AsmFunc
+	family  gpu.Family
+	arch    isa.Arch
+	parts   []*hotPart // by dispatch and engine
+	code    *codeMap
+	kernels []hotKernel // by the numbers of sites
+	places  map[analysis.Where]*Place
 }
+
+// hotKernel is what waves ran: a dispatch's kernel or, where no dispatch tells, the function of their first instruction. Number 0 is what waves
+// ran of which no instruction's place is known.
+type hotKernel struct {
+	name   string // tells kernels apart
+	symbol string // as the code object names it
+	object int    // -1: not known
+}
+
+// unknownCode stands for what no code object holds.
+const unknownCode = "unknown code"
+
+// noKernel is the kernel of number 0.
+var noKernel = hotKernel{unknownCode, unknownCode, -1}
 
 // TracedWave is a wave and what it cost.
 type TracedWave struct {
 	analysis.Wave
-	Cost  analysis.Cost
-	First analysis.Where // of its first instruction with an address; else Object is -1
-	n     int            // in the order they end
+	Cost   analysis.Cost
+	Kernel int32 // by the numbers of sites; 0: none of its instructions' places is known
+	n      int   // in the order they end
 }
 
 // hotPart is one stream.
 type hotPart struct {
 	dispatch, engine int
+	name             string // of what its waves ran where their code does not tell: the dispatch's kernel or the file
 
 	feed     func(run *analysis.Run) (cut int) // gives its traced waves to a run, and tells how many of them it has in part; it can be asked again
 	failed   func() error                      // what kept a later pass from reading all that the first one read; nil: nothing can
@@ -58,7 +72,7 @@ type hotPart struct {
 // Place is where an instruction belongs: names and lines for people.
 type Place struct {
 	analysis.Where
-	Kernel string // the kernel or function whose symbol covers it
+	Symbol string // the kernel or function that covers it, by its symbol
 	Frames []SourceLine
 	Text   string // disassembly
 }
@@ -68,7 +82,7 @@ func (p *Place) Line() string {
 	if p.hasLine() {
 		return fmt.Sprintf("%s:%d", p.Frames[0].File, p.Frames[0].Line)
 	}
-	return p.Kernel + " (no line)"
+	return p.Symbol + " (no line)"
 }
 
 func (p *Place) hasLine() bool { return len(p.Frames) > 0 && p.Frames[0].Line > 0 }
@@ -78,7 +92,7 @@ func (p *Place) Func() string {
 	if len(p.Frames) > 0 && p.Frames[0].Func != "" {
 		return p.Frames[0].Func
 	}
-	return p.Kernel
+	return p.Symbol
 }
 
 // Place finds an instruction's place; it is kept.
@@ -86,18 +100,16 @@ func (h *Hot) Place(w analysis.Where) *Place {
 	if p := h.places[w]; p != nil {
 		return p
 	}
-	p := &Place{Where: w, Kernel: "unknown code", Text: "unknown"}
+	p := &Place{Where: w, Symbol: unknownCode, Text: "unknown"}
 	if w.Object < 0 {
 		p.Text = sqtt.Category(w.PC).String() + " at an unknown address"
 	}
 	if w.Object >= 0 && w.Object < len(h.Objects) && h.Objects[w.Object] != nil {
 		o := h.Objects[w.Object]
-		p.Kernel = fmt.Sprintf("code at %#x", w.PC)
+		p.Symbol = fmt.Sprintf("code at %#x", w.PC)
 		wave := 32
-		for _, f := range h.functions(w.Object) {
-			if w.PC >= f.Addr && w.PC-f.Addr < f.size {
-				p.Kernel, wave = f.Name, f.Wave
-			}
+		if f := h.code.at(w.Object, w.PC); f != nil {
+			p.Symbol, wave = f.Name, f.Wave
 		}
 		for _, f := range o.Line(w.PC) {
 			p.Frames = append(p.Frames, SourceLine{functionName(f.Func), f.File, f.Line})
@@ -113,16 +125,54 @@ func (h *Hot) Place(w analysis.Where) *Place {
 	return p
 }
 
-// kernelOf names the kernel that a wave ran: the dispatch's, or, where a file is all there is, that of its first instruction.
-func (h *Hot) kernelOf(w *TracedWave) string {
-	if h.Files && w.First.Object >= 0 {
-		return h.Place(w.First).Kernel
+// kernelName is a kernel's name by its number.
+func (h *Hot) kernelName(kernel int32) string {
+	if kernel < 0 || int(kernel) >= len(h.kernels) {
+		return unknownCode
 	}
-	if w.Dispatch < 0 || w.Dispatch >= len(h.Kernels) {
-		return ""
-	}
-	return h.Kernels[w.Dispatch]
+	return h.kernels[kernel].name
 }
+
+// nameKernels makes kernels of one name in several objects that ran tell which is whose.
+func (h *Hot) nameKernels() {
+	ran := make([]bool, len(h.kernels))
+	for i := range h.Profile.Insts {
+		if k := h.Profile.Insts[i].Kernel; int(k) < len(ran) {
+			ran[k] = true
+		}
+	}
+	objects := map[string]map[int]bool{}
+	for i := range h.kernels {
+		if k := &h.kernels[i]; ran[i] && k.object >= 0 {
+			if objects[k.name] == nil {
+				objects[k.name] = map[int]bool{}
+			}
+			objects[k.name][k.object] = true
+		}
+	}
+	for i := range h.kernels {
+		if k := &h.kernels[i]; len(objects[k.name]) > 1 {
+			k.name = inObject(k.name, h.code.name(k.object))
+		}
+	}
+}
+
+// dispatchNames are what the dispatches ran.
+func (h *Hot) dispatchNames() []string {
+	list := []string{}
+	for _, p := range h.parts {
+		for p.dispatch >= len(list) {
+			list = append(list, "")
+		}
+		if p.dispatch >= 0 {
+			list[p.dispatch] = p.name
+		}
+	}
+	return list
+}
+
+// inObject is a name that several code objects have.
+func inObject(name, object string) string { return fmt.Sprintf("%s (%s)", name, dash(object)) }
 
 // addressOf is an instruction's address for people; empty where it is not known.
 func addressOf(w analysis.Where) string {
@@ -137,23 +187,11 @@ func functionName(s string) string {
 	return codeobj.Demangle(strings.TrimPrefix(s, "__clang_ocl_kern_imp_"))
 }
 
-// functions are an object's, kept.
-func (h *Hot) functions(object int) []AsmFunc {
-	list, ok := h.funcs[object]
-	if !ok {
-		list = functions(h.Objects[object], h.arch)
-		if h.funcs == nil {
-			h.funcs = map[int][]AsmFunc{}
-		}
-		h.funcs[object] = list
-	}
-	return list
-}
-
 // HotRow is the cost of one group: an instruction, a line, a function, a kernel or a class.
 type HotRow struct {
 	Name    string `json:"name"`
-	Kernel  string `json:"kernel,omitempty"`
+	Kernel  string `json:"kernel,omitempty"` // that the waves ran; of several those with most cycles
+	Object  string `json:"object,omitempty"` // the code object
 	Address string `json:"address,omitempty"`
 	Source  string `json:"source,omitempty"`
 	Class   string `json:"class,omitempty"`
@@ -175,15 +213,15 @@ type WaitFor struct {
 	Cycles  int64  `json:"cycles"`
 }
 
-// waitsFor lists what a wait waited for.
-func (h *Hot) waitsFor(c *analysis.InstCost) []WaitFor {
+// waitList lists what a wait waited for, by place.
+func (h *Hot) waitList(cycles map[analysis.Where]int64) []WaitFor {
 	var list []WaitFor
-	for _, site := range slices.Sorted(maps.Keys(c.WaitedFor)) {
-		p := h.Place(h.Profile.Insts[site].Where)
-		list = append(list, WaitFor{addressOf(p.Where), p.Text, p.Line(), c.WaitedFor[site]})
+	for w, n := range cycles {
+		p := h.Place(w)
+		list = append(list, WaitFor{addressOf(w), p.Text, p.Line(), n})
 	}
 	slices.SortStableFunc(list, func(a, b WaitFor) int {
-		return cmp.Or(cmp.Compare(b.Cycles, a.Cycles), cmp.Compare(a.Address, b.Address))
+		return cmp.Or(cmp.Compare(b.Cycles, a.Cycles), cmp.Compare(len(a.Address), len(b.Address)), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source))
 	})
 	return list
 }
@@ -213,48 +251,27 @@ func (h *Hot) Hotspots(by, sort string) *Hotspots {
 		Schema: "rigprof/hotspots/1", Device: h.Device, By: by, Sort: sort, Total: h.Profile.Total, Cycles: h.Profile.Total.Cycles(),
 		Rows: []HotRow{}, Quality: h.Quality, Advice: h.Advise(),
 	}
-	type group struct {
-		HotRow
-		loads, latency, latencyMax int64
-	}
-	groups := map[string]*group{}
-	var order []string
-	add := func(key string, row HotRow, c *analysis.InstCost) {
+	groups := map[hotKey]*hotGroup{}
+	var order []*hotGroup
+	for _, c := range h.Profile.Sorted(func(c *analysis.InstCost) int64 { return c.Cycles() }) {
+		key, row := h.groupOf(by, c)
 		g := groups[key]
 		if g == nil {
-			g = &group{HotRow: row}
+			g = &hotGroup{HotRow: row, key: key, kernels: map[int32]int64{}, waited: map[analysis.Where]int64{}}
 			groups[key] = g
-			order = append(order, key)
+			order = append(order, g)
 		}
-		g.Cost.Add(c.Cost)
-		g.loads += c.Loads
-		g.latency += c.LatencySum
-		g.latencyMax = max(g.latencyMax, c.LatencyMax)
+		g.add(h, c)
 	}
-	for _, c := range h.Profile.Sorted(func(c *analysis.InstCost) int64 { return c.Cycles() }) {
-		p := h.Place(c.Where)
-		switch by {
-		case "line":
-			add(p.Line(), HotRow{Name: p.Line(), Kernel: p.Kernel}, c)
-		case "function":
-			add(p.Func(), HotRow{Name: p.Func(), Kernel: p.Kernel}, c)
-		case "kernel":
-			add(p.Kernel, HotRow{Name: p.Kernel}, c)
-		case "class":
-			add(className(c.Class), HotRow{Name: className(c.Class)}, c)
-		default:
-			key := fmt.Sprintf("%d:%x", c.Object, c.PC)
-			add(key, HotRow{
-				Name: p.Text, Kernel: p.Kernel, Address: addressOf(c.Where), Source: p.Line(), Class: className(c.Class), WaitsFor: h.waitsFor(c),
-			}, c)
-		}
-	}
-	for _, k := range order {
-		g := groups[k]
+	h.nameGroups(by, order)
+	for _, g := range order {
 		g.Cycles, g.Exposed = g.Cost.Cycles(), g.Cost.Exposed()
 		if g.loads > 0 {
 			mean := g.latency / g.loads
 			g.Latency, g.LatencyMax = &mean, &g.latencyMax
+		}
+		if by == "insn" {
+			g.WaitsFor = h.waitList(g.waited)
 		}
 		d.Rows = append(d.Rows, g.HotRow)
 	}
@@ -264,6 +281,85 @@ func (h *Hot) Hotspots(by, sort string) *Hotspots {
 	key := hotKeys[sort]
 	slices.SortStableFunc(d.Rows, func(a, b HotRow) int { return cmp.Compare(key(&b), key(&a)) })
 	return d
+}
+
+// hotKey tells groups apart: names alone do not, as code objects may share them.
+type hotKey struct {
+	object int
+	name   string
+	pc     uint64
+	kernel int32
+}
+
+// hotGroup is a row that is being summed up.
+type hotGroup struct {
+	HotRow
+	key                        hotKey
+	loads, latency, latencyMax int64
+	kernels                    map[int32]int64 // cycles
+	waited                     map[analysis.Where]int64
+}
+
+func (g *hotGroup) add(h *Hot, c *analysis.InstCost) {
+	g.Cost.Add(c.Cost)
+	g.loads += c.Loads
+	g.latency += c.LatencySum
+	g.latencyMax = max(g.latencyMax, c.LatencyMax)
+	g.kernels[c.Kernel] += c.Cycles()
+	for site, n := range c.WaitedFor {
+		g.waited[h.Profile.Insts[site].Where] += n
+	}
+}
+
+// groupOf is the group that an instruction belongs to.
+func (h *Hot) groupOf(by string, c *analysis.InstCost) (hotKey, HotRow) {
+	p := h.Place(c.Where)
+	object := h.code.name(c.Object)
+	switch by {
+	case "line":
+		return hotKey{object: c.Object, name: p.Line()}, HotRow{Name: p.Line(), Object: object}
+	case "function":
+		return hotKey{object: c.Object, name: p.Func()}, HotRow{Name: p.Func(), Object: object}
+	case "kernel":
+		r := HotRow{Name: h.kernelName(c.Kernel)}
+		if int(c.Kernel) < len(h.kernels) {
+			r.Object = h.code.name(h.kernels[c.Kernel].object)
+		}
+		return hotKey{kernel: c.Kernel}, r
+	case "class":
+		return hotKey{name: className(c.Class)}, HotRow{Name: className(c.Class)}
+	}
+	return hotKey{object: c.Object, pc: c.PC}, HotRow{
+		Name: p.Text, Object: object, Address: addressOf(c.Where), Source: p.Line(), Class: className(c.Class),
+	}
+}
+
+// maxKernels is how many kernels a row names.
+const maxKernels = 3
+
+// nameGroups names the kernels that groups ran for, and tells lines and functions of one name in several objects apart.
+func (h *Hot) nameGroups(by string, list []*hotGroup) {
+	same := map[string]int{}
+	for _, g := range list {
+		same[g.Name]++
+	}
+	for _, g := range list {
+		if (by == "line" || by == "function") && same[g.Name] > 1 {
+			g.Name = inObject(g.Name, g.Object)
+		}
+		if by == "kernel" || by == "class" {
+			continue
+		}
+		ids := slices.Sorted(maps.Keys(g.kernels))
+		slices.SortStableFunc(ids, func(a, b int32) int { return cmp.Compare(g.kernels[b], g.kernels[a]) })
+		var names []string
+		for _, k := range ids[:min(len(ids), maxKernels)] {
+			names = append(names, h.kernelName(k))
+		}
+		if g.Kernel = strings.Join(names, ", "); len(ids) > maxKernels {
+			g.Kernel += fmt.Sprintf(" and %d more", len(ids)-maxKernels)
+		}
+	}
 }
 
 var hotKeys = map[string]func(*HotRow) int64{
@@ -337,12 +433,12 @@ func percent(part, whole int64) string {
 // CSV is one row a group.
 func (d *Hotspots) CSV() *Table {
 	t := &Table{Columns: []Column{
-		Text(d.By), Text("kernel"), Text("simulated"), Text("address"), Text("source"), Text("class"), Number("hits"), Number("cycles"), Number("stall"), Number("idle"),
+		Text(d.By), Text("kernel"), Text("object"), Text("simulated"), Text("address"), Text("source"), Text("class"), Number("hits"), Number("cycles"), Number("stall"), Number("idle"),
 		Number("issue"), Number("hidden"), Number("exposed"), Number("latency_mean"), Number("latency_max"), Text("waits_for"),
 	}}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		t.Add(r.Name, r.Kernel, orNil(d.Device.Simulated), r.Address, r.Source, r.Class, r.Hits, r.Cycles, r.Stall, r.Idle, r.Issue, r.Hidden, r.Exposed, orNil(r.Latency), orNil(r.LatencyMax), r.waitsFor())
+		t.Add(r.Name, r.Kernel, r.Object, orNil(d.Device.Simulated), r.Address, r.Source, r.Class, r.Hits, r.Cycles, r.Stall, r.Idle, r.Issue, r.Hidden, r.Exposed, orNil(r.Latency), orNil(r.LatencyMax), r.waitsFor())
 	}
 	return t
 }
@@ -373,8 +469,11 @@ func className(c isa.Class) string {
 }
 
 // newHot sums up the waves of streams. It asks for the quality once they were read.
-func newHot(device DeviceDoc, target string, parts []*hotPart, objects []*codeobj.Object, kernels []string, quality func() Quality) *Hot {
-	h := &Hot{Device: device, Objects: objects, Kernels: kernels, parts: slices.Clone(parts)}
+func newHot(device DeviceDoc, target string, parts []*hotPart, code *codeMap, kernels []hotKernel, quality func() Quality) *Hot {
+	if code == nil {
+		code = &codeMap{}
+	}
+	h := &Hot{Device: device, Objects: code.objects, code: code, kernels: kernels, parts: slices.Clone(parts)}
 	h.arch, _ = isa.ArchOf(target)
 	profiles := make([]*analysis.Profile, len(parts))
 	cut := make([]int, len(parts))
@@ -406,6 +505,7 @@ func newHot(device DeviceDoc, target string, parts []*hotPart, objects []*codeob
 		return cmp.Or(cmp.Compare(a.dispatch, b.dispatch), cmp.Compare(a.engine, b.engine))
 	})
 	h.Profile = analysis.Join(some)
+	h.nameKernels()
 	if outside > 0 {
 		h.Quality.Note(capture.Info, "", "%s began before the trace or ended after it: their cycles are those inside it", Plural(int64(outside), "wave"))
 	}
@@ -415,7 +515,7 @@ func newHot(device DeviceDoc, target string, parts []*hotPart, objects []*codeob
 			unknown += c.Hits
 		}
 	}
-	if unknown > 0 && len(objects) > 0 {
+	if unknown > 0 && len(code.objects) > 0 {
 		h.Quality.Note(capture.Warning, "is the code object the one that ran, at the base where it was loaded?", "%s in no code object", Plural(unknown, "instruction"))
 	}
 	if h.Profile.Total.Hits == 0 && !slices.ContainsFunc(h.Quality.Notes, func(n capture.Note) bool { return strings.HasPrefix(n.Text, noWaveThere) }) {
@@ -426,9 +526,9 @@ func newHot(device DeviceDoc, target string, parts []*hotPart, objects []*codeob
 
 // again are what a second pass over the streams gives; each may be nil.
 type again struct {
-	window func(l *analysis.Life, where analysis.Where, w analysis.Window) // every window of every traced wave, those of a wave in order
-	wave   func(w *TracedWave)                                             // every traced wave, in order of start
-	ended  func(l *analysis.Life)                                          // every traced wave once all its windows were given
+	window func(l *analysis.Life, site *analysis.Site, w analysis.Window) // every window of every traced wave, those of a wave in order; nil: no site
+	wave   func(w *TracedWave)                                            // every traced wave, in order of start
+	ended  func(l *analysis.Life)                                         // every traced wave once all its windows were given
 }
 
 // reread is what kept passes behind the first one from reading all of it: what they gave is not whole.
@@ -450,11 +550,11 @@ func (p *hotPart) again(a again) {
 	run := analysis.NewRun()
 	if a.window != nil {
 		run.Visit = func(l *analysis.Life, site int32, w analysis.Window) {
-			where := analysis.Where{Object: -1}
-			if site >= 0 {
-				where = run.SiteAt(site).Where
+			if site < 0 {
+				a.window(l, nil, w)
+				return
 			}
-			a.window(l, where, w)
+			a.window(l, run.SiteAt(site), w)
 		}
 	}
 	var held []TracedWave // those before which others may start
@@ -473,9 +573,9 @@ func (p *hotPart) again(a again) {
 		if a.wave == nil {
 			return
 		}
-		w := TracedWave{l.Wave, l.Cost, analysis.Where{Object: -1}, l.N}
+		w := TracedWave{Wave: l.Wave, Cost: l.Cost, n: l.N}
 		if l.First >= 0 {
-			w.First = run.SiteAt(l.First).Where
+			w.Kernel = run.SiteAt(l.First).Kernel
 		}
 		held = append(held, w)
 	}

@@ -79,6 +79,9 @@ func hotOfTest(t testing.TB) *Hot {
 		pc += uint64(in.Size)
 	}
 	sites = append(sites, analysis.Site{Where: unplaced(6), Class: isa.VALU})
+	for i := range sites {
+		sites[i].Kernel = 1
+	}
 	var waves []wholeWave
 	for slot := range 2 {
 		w := wholeWave{Wave: analysis.Wave{Engine: 1, Slot: slot, Start: 100 + int64(slot), Stop: 2000}}
@@ -99,7 +102,8 @@ func hotOfTest(t testing.TB) *Hot {
 	q := newQuality()
 	q.Note(capture.Info, "", "</script><b>&")
 	simulated := true
-	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100", Simulated: &simulated}, "gfx1100", partOf(waves, sites), []*codeobj.Object{o}, []string{hostile}, none(q))
+	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100", Simulated: &simulated}, "gfx1100", partOf(waves, sites), newCodeMap(isa.RDNA3, []*codeobj.Object{o}, []string{"vadd.co"}),
+		[]hotKernel{noKernel, {hostile, hostile, 0}}, none(q))
 	h.family = gpu.GFX11
 	return h
 }
@@ -149,7 +153,7 @@ func TestStoreDrain(t *testing.T) {
 	end := analysis.Site{Where: analysis.Where{PC: 0x19b8}, Class: isa.End}
 	h := hotOfTest(t)
 	waves := []wholeWave{{analysis.Wave{Stop: 3000}, []analysis.Inst{{Time: 0, Dur: 500}, {Time: 500, Stall: 2500, Dur: 2500, Site: 1}}}}
-	h = newHot(h.Device, "gfx1100", partOf(waves, []analysis.Site{{Where: analysis.Where{PC: 0x1900}}, end}), h.Objects, nil, none(newQuality()))
+	h = newHot(h.Device, "gfx1100", partOf(waves, []analysis.Site{{Where: analysis.Where{PC: 0x1900}}, end}), h.code, nil, none(newQuality()))
 	found := false
 	for _, a := range h.Advise() {
 		found = found || a.Rule == "store-drain" && a.Cycles == 2500 && a.Insn == "s_endpgm"
@@ -327,14 +331,13 @@ func TestHotNames(t *testing.T) {
 	if got := rowsOf(h)[0].Kernel; got != hostile {
 		t.Errorf("kernel %q, want the dispatch's", got)
 	}
-	h.Files = true
-	if got := rowsOf(h)[0].Kernel; got != "vadd" {
-		t.Errorf("kernel %q of trace files, want that of the code", got)
-	}
 	d := h.Hotspots("insn", "cycles")
-	for i, cells := range d.CSV().Rows {
-		if (cells[13] == "") != (d.Rows[i].Latency == nil) || (cells[14] == "") != (d.Rows[i].LatencyMax == nil) || (cells[13] == "") != (cells[14] == "") {
-			t.Errorf("latency columns %q and %q, row %+v", cells[13], cells[14], d.Rows[i])
+	table := d.CSV()
+	at := slices.Index(names(table.Columns), "latency_mean")
+	for i, cells := range table.Rows {
+		mean, most := cells[at], cells[at+1]
+		if (mean == "") != (d.Rows[i].Latency == nil) || (most == "") != (d.Rows[i].LatencyMax == nil) || (mean == "") != (most == "") {
+			t.Errorf("latency columns %q and %q, row %+v", mean, most, d.Rows[i])
 		}
 	}
 }

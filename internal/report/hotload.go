@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/rigprof/rigprof/internal/analysis"
 	"github.com/rigprof/rigprof/internal/capture"
@@ -14,7 +15,8 @@ import (
 
 // loadedCode is a code object and where it ran.
 type loadedCode struct {
-	object *codeobj.Object
+	name   string
+	object *codeobj.Object // nil: it could not be read
 	base   uint64
 	lo, hi uint64 // runtime addresses of its code
 }
@@ -25,6 +27,7 @@ type hotStream struct {
 	dispatch, engine int
 	walked           bool // instructions may be in it
 	cu               int
+	kernel           int32 // that the dispatch ran, by its number; 0: the waves' first instructions tell
 
 	scanned *scanned // of the first pass
 	crowd   *crowd
@@ -43,10 +46,10 @@ func HotCapture(c *capture.Capture) (*Hot, error) {
 		o, err := codeobj.Open(b)
 		if err != nil {
 			q.Note(capture.Loss, "", "code object %s: %v", c.Objects[i].Name, err)
-			code = append(code, loadedCode{})
+			code = append(code, loadedCode{name: c.Objects[i].Name})
 			continue
 		}
-		code = append(code, load(o, c.Objects[i].Base))
+		code = append(code, load(c.Objects[i].Name, o, c.Objects[i].Base))
 	}
 	streams := make([]*hotStream, len(c.Traces))
 	for i := range c.Traces {
@@ -56,9 +59,23 @@ func HotCapture(c *capture.Capture) (*Hot, error) {
 			streams[i].walked, streams[i].cu = true, tr.Detail.Unit
 		}
 	}
-	kernels := make([]string, len(c.Dispatches))
+	kernels := []hotKernel{noKernel}
+	byDispatch := make([]int32, len(c.Dispatches))
 	for i := range c.Dispatches {
-		kernels[i] = c.Dispatches[i].Kernel
+		name := c.Dispatches[i].Kernel
+		k := hotKernel{name, name, c.Dispatches[i].Object}
+		at := slices.Index(kernels, k)
+		if at < 0 {
+			at = len(kernels)
+			kernels = append(kernels, k)
+		}
+		byDispatch[i] = int32(at)
+	}
+	for _, s := range streams {
+		if s.dispatch >= 0 && s.dispatch < len(byDispatch) {
+			s.kernel = byDispatch[s.dispatch]
+			s.Name = kernels[s.kernel].name
+		}
 	}
 	var markers []MarkerSpan
 	h := makeHot(deviceDoc(&c.Device), c.Device.Target, streams, code, kernels, func() Quality {
@@ -89,14 +106,12 @@ func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, er
 		return nil, err
 	}
 	streams := make([]*hotStream, len(files))
-	kernels := make([]string, len(files))
 	for i := range files {
 		streams[i] = &hotStream{StreamFile: &files[i], dispatch: i, engine: i, walked: true}
-		kernels[i] = files[i].Name
 	}
 	var d *Decoded
 	var markers []MarkerSpan
-	h := makeHot(DeviceDoc{Name: "trace files", Target: target}, target, streams, code, kernels, func() Quality {
+	h := makeHot(DeviceDoc{Name: "trace files", Target: target}, target, streams, code, nil, func() Quality {
 		scans := make([]*scanned, len(streams))
 		for i, s := range streams {
 			scans[i] = s.scanned
@@ -125,7 +140,7 @@ func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, er
 	if len(files) > 0 {
 		h.family = d.Streams[0].family
 	}
-	h.Files, h.Markers = true, markers
+	h.Markers = markers
 	return h, nil
 }
 
@@ -140,7 +155,7 @@ func openCode(target string, files []CodeFile) (string, []loadedCode, error) {
 		if target == "" {
 			target = o.Target.Processor
 		}
-		code = append(code, load(o, f.Base))
+		code = append(code, load(f.Name, o, f.Base))
 	}
 	return target, code, nil
 }
@@ -158,37 +173,88 @@ func programOf(arch isa.Arch, code []loadedCode) *sqtt.Program {
 	return prog
 }
 
-func load(o *codeobj.Object, base uint64) loadedCode {
+func load(name string, o *codeobj.Object, base uint64) loadedCode {
 	lo, hi := o.Text()
-	return loadedCode{o, base, base + lo, base + hi}
+	return loadedCode{name, o, base, base + lo, base + hi}
 }
 
-func makeHot(device DeviceDoc, target string, streams []*hotStream, code []loadedCode, kernels []string, quality func() Quality) *Hot {
+// makeHot makes hot spots of streams. kernels are those that the streams name by number; nil: each function is one.
+func makeHot(device DeviceDoc, target string, streams []*hotStream, code []loadedCode, kernels []hotKernel, quality func() Quality) *Hot {
 	arch, _ := isa.ArchOf(target)
+	objects, names := make([]*codeobj.Object, len(code)), make([]string, len(code))
+	for i := range code {
+		objects[i], names[i] = code[i].object, code[i].name
+	}
+	l := &hotLoad{arch: arch, code: code, m: newCodeMap(arch, objects, names)}
+	if kernels == nil {
+		kernels = l.everyFunction()
+	}
 	parts := make([]*hotPart, len(streams))
 	for i, s := range streams {
 		parts[i] = &hotPart{
-			dispatch: s.dispatch, engine: s.engine,
-			feed:   func(run *analysis.Run) int { return s.feed(arch, code, run) },
+			dispatch: s.dispatch, engine: s.engine, name: s.Name,
+			feed:   func(run *analysis.Run) int { return s.feed(l, run) },
 			failed: func() error { return s.failed },
 		}
 		s.crowd = &parts[i].crowd
 	}
-	objects := make([]*codeobj.Object, len(code))
-	for i := range code {
-		objects[i] = code[i].object
+	return newHot(device, target, parts, l.m, kernels, quality)
+}
+
+// hotLoad is what all streams are read with.
+type hotLoad struct {
+	arch  isa.Arch
+	code  []loadedCode
+	m     *codeMap
+	first []int32 // number of each object's first function as a kernel; nil: streams name theirs
+}
+
+// everyFunction numbers all functions.
+func (l *hotLoad) everyFunction() []hotKernel {
+	kernels := []hotKernel{noKernel}
+	l.first = make([]int32, len(l.code))
+	for i := range l.code {
+		l.first[i] = int32(len(kernels))
+		for k := range l.m.funcs[i] {
+			name := l.m.funcs[i][k].Name
+			kernels = append(kernels, hotKernel{name, name, i})
+		}
 	}
-	return newHot(device, target, parts, objects, kernels, quality)
+	return kernels
+}
+
+// kernelAt is the number of the kernel that a stream's wave runs whose first known address is pc; 0: no code is there.
+func (l *hotLoad) kernelAt(s *hotStream, pc uint64) int32 {
+	for i := range l.code {
+		c := &l.code[i]
+		if c.object == nil || pc < c.lo || pc >= c.hi {
+			continue
+		}
+		if l.first == nil {
+			return s.kernel
+		}
+		if f := l.m.find(i, pc-c.base); f >= 0 {
+			return l.first[i] + int32(f)
+		}
+	}
+	return 0
 }
 
 // unplaced stands for an instruction whose address is not known: its category takes the address's place.
 func unplaced(c sqtt.Category) analysis.Where { return analysis.Where{Object: -1, PC: uint64(c)} }
 
-// siteTable finds a run's sites by address or, where there is none, by category.
+// siteTable finds a run's sites by kernel, and by address or, where there is none, by category.
 type siteTable struct {
-	run        *analysis.Run
-	prog       *sqtt.Program
-	code       []loadedCode
+	run      *analysis.Run
+	prog     *sqtt.Program
+	code     []loadedCode
+	byKernel map[int32]*kernelSites
+	last     *kernelSites
+}
+
+// kernelSites are those of one kernel's waves.
+type kernelSites struct {
+	kernel     int32
 	pages      map[uint64]*sitePage
 	last       *sitePage
 	lastPage   uint64
@@ -200,38 +266,48 @@ const sitePageShift = 11
 // sitePage is the sites of 2 KiB of code by their first dword, and 1.
 type sitePage [1 << (sitePageShift - 2)]int32
 
-func (t *siteTable) of(in *sqtt.Inst) int32 {
-	if in.PC != 0 {
-		if n := in.PC >> sitePageShift; t.last == nil || n != t.lastPage {
-			t.last = t.pages[n]
-			if t.last == nil {
-				t.last = new(sitePage)
-				t.pages[n] = t.last
-			}
-			t.lastPage = n
+func (t *siteTable) of(kernel int32, in *sqtt.Inst) int32 {
+	k := t.last
+	if k == nil || k.kernel != kernel {
+		k = t.byKernel[kernel]
+		if k == nil {
+			k = &kernelSites{kernel: kernel, pages: map[uint64]*sitePage{}}
+			t.byKernel[kernel] = k
 		}
-		at := &t.last[in.PC>>2%uint64(len(t.last))]
+		t.last = k
+	}
+	if in.PC != 0 {
+		if n := in.PC >> sitePageShift; k.last == nil || n != k.lastPage {
+			k.last = k.pages[n]
+			if k.last == nil {
+				k.last = new(sitePage)
+				k.pages[n] = k.last
+			}
+			k.lastPage = n
+		}
+		at := &k.last[in.PC>>2%uint64(len(k.last))]
 		if *at > 0 {
 			return *at - 1
 		}
 		if *at == 0 {
 			*at = -1
 			if s, found := siteAt(in, t.prog, t.code); found {
+				s.Kernel = kernel
 				n := t.run.AddSite(s)
 				*at = n + 1
 				return n
 			}
 		}
 	}
-	at := &t.byCategory[in.Category]
+	at := &k.byCategory[in.Category]
 	if *at == 0 {
-		*at = t.run.AddSite(analysis.Site{Where: unplaced(in.Category), Class: classOf(in.Category)}) + 1
+		*at = t.run.AddSite(analysis.Site{Where: unplaced(in.Category), Kernel: kernel, Class: classOf(in.Category)}) + 1
 	}
 	return *at - 1
 }
 
 // feed gives the stream's traced waves to a run. It tells how many begin or end outside the stream. The first time it looks at all waves.
-func (s *hotStream) feed(arch isa.Arch, code []loadedCode, run *analysis.Run) (cut int) {
+func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 	o := scan{}
 	if s.scanned == nil {
 		o.count = true
@@ -244,16 +320,20 @@ func (s *hotStream) feed(arch isa.Arch, code []loadedCode, run *analysis.Run) (c
 		}
 		return 0
 	}
-	prog := programOf(arch, code)
-	sites := siteTable{run: run, prog: prog, code: code, pages: map[uint64]*sitePage{}}
-	open := map[[3]uint8]*analysis.Life{}
+	prog := programOf(load.arch, load.code)
+	sites := siteTable{run: run, prog: prog, code: load.code, byKernel: map[int32]*kernelSites{}}
+	type life struct {
+		*analysis.Life
+		kernel int32
+	}
+	open := map[[3]uint8]life{}
 	var recs []analysis.Inst
 	var w sqtt.Walker
 	w.Reset(s.Family, sqtt.WalkOptions{Header: s.Header, CU: s.cu}, prog, func(p *sqtt.WaveInsts) {
 		key := [3]uint8{p.Wave.CU, p.Wave.SIMD, p.Wave.Slot}
 		l := open[key]
-		if l == nil {
-			l = run.Begin(analysis.Wave{
+		if l.Life == nil {
+			l.Life = run.Begin(analysis.Wave{
 				Dispatch: s.dispatch, Engine: s.engine, CU: int(p.Wave.CU), SIMD: int(p.Wave.SIMD), Slot: int(p.Wave.Slot), Start: int64(p.Wave.Start),
 			})
 			open[key] = l
@@ -261,22 +341,27 @@ func (s *hotStream) feed(arch isa.Arch, code []loadedCode, run *analysis.Run) (c
 		recs = recs[:0]
 		for i := range p.Insts {
 			in := &p.Insts[i]
-			recs = append(recs, analysis.Inst{Time: int64(in.Time), Stall: clamp32(in.Stall), Dur: clamp32(in.Dur), Site: sites.of(in)})
+			if l.kernel == 0 && in.PC != 0 {
+				if l.kernel = load.kernelAt(s, in.PC); l.kernel > 0 {
+					open[key] = l
+				}
+			}
+			recs = append(recs, analysis.Inst{Time: int64(in.Time), Stall: clamp32(in.Stall), Dur: clamp32(in.Dur), Site: sites.of(l.kernel, in)})
 		}
-		run.Add(l, recs)
+		run.Add(l.Life, recs)
 		if p.Last {
 			delete(open, key)
-			if p.Wave.Start < 0 || p.Wave.Stop < 0 && run.Ran(l) {
+			if p.Wave.Start < 0 || p.Wave.Stop < 0 && run.Ran(l.Life) {
 				cut++
 			}
-			run.End(l, int64(p.Wave.Stop))
+			run.End(l.Life, int64(p.Wave.Stop))
 			return
 		}
 		ready, issue := int64(math.MaxInt64), int64(math.MaxInt64)
 		for i := range p.Open {
 			in := &p.Open[i]
 			ready = min(ready, int64(in.Time))
-			if in.PC == 0 || run.Busy(sites.of(in)) {
+			if in.PC == 0 || run.Busy(sites.of(l.kernel, in)) {
 				issue = min(issue, int64(in.Time)+int64(in.Stall))
 			}
 		}

@@ -113,14 +113,14 @@ func (h *Hot) WriteHTML(w io.Writer) error {
 
 func (h *Hot) pageData() (*pageData, error) {
 	d := &pageData{
-		Unit: unitName(h.family), Cycles: h.Profile.Total.Cycles(), Kernels: h.Kernels, Sites: make([]pageSite, len(h.Profile.Insts)), Code: []pageFunc{},
+		Unit: unitName(h.family), Cycles: h.Profile.Total.Cycles(), Kernels: h.dispatchNames(), Sites: make([]pageSite, len(h.Profile.Insts)), Code: []pageFunc{},
 		Advice: h.Advise(), Notes: []capture.Note{}, Text: map[string]string{},
 	}
 	for i := range h.Profile.Insts {
 		c := &h.Profile.Insts[i]
 		p := h.Place(c.Where)
 		d.Sites[i] = pageSite{
-			c.Object, addressOf(c.Where), p.Text, p.Line(), p.Func(), p.Kernel, className(c.Class), c.Hits, c.Cycles(), c.Stall, c.Idle, c.Issue, c.Exposed(),
+			c.Object, addressOf(c.Where), p.Text, p.Line(), p.Func(), h.kernelName(c.Kernel), className(c.Class), c.Hits, c.Cycles(), c.Stall, c.Idle, c.Issue, c.Exposed(),
 		}
 	}
 	if idle := h.Profile.Idle; idle.Cycles() > 0 {
@@ -196,9 +196,14 @@ func (h *Hot) packWaves(w io.Writer) error {
 		return bw.Flush()
 	}
 	put(0, h.Profile.Waves)
-	sites := map[analysis.Where]uint64{}
+	type key struct {
+		analysis.Where
+		kernel int32
+	}
+	sites := map[key]uint64{}
 	for i := range h.Profile.Insts {
-		sites[h.Profile.Insts[i].Where] = uint64(i)
+		c := &h.Profile.Insts[i]
+		sites[key{c.Where, c.Kernel}] = uint64(i)
 	}
 	none := uint64(len(h.Profile.Insts)) // what belongs to no instruction
 	type packed struct {
@@ -218,10 +223,10 @@ func (h *Hot) packWaves(w io.Writer) error {
 			return k
 		}
 		p.again(again{
-			window: func(l *analysis.Life, where analysis.Where, x analysis.Window) {
-				site, ok := sites[where]
-				if !ok {
-					site = none
+			window: func(l *analysis.Life, s *analysis.Site, x analysis.Window) {
+				site := none
+				if s != nil {
+					site = sites[key{s.Where, s.Kernel}]
 				}
 				k := of(l)
 				k.n++

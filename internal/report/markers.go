@@ -320,6 +320,7 @@ func (h *Hot) WriteFoldedMarkers(w io.Writer) error {
 	}
 	sums := map[string]int64{}
 	stacks := map[string][]string{}
+	kernels := h.dispatchNames()
 	var stack []string
 	var keys []string // of the stack's ends
 	for i := range h.Markers {
@@ -329,8 +330,8 @@ func (h *Hot) WriteFoldedMarkers(w io.Writer) error {
 		}
 		if s.Depth == 0 {
 			kernel := ""
-			if s.Dispatch >= 0 && s.Dispatch < len(h.Kernels) {
-				kernel = h.Kernels[s.Dispatch]
+			if s.Dispatch >= 0 && s.Dispatch < len(kernels) {
+				kernel = kernels[s.Dispatch]
 			}
 			stack, keys = []string{kernel}, []string{kernel}
 		}

@@ -53,7 +53,7 @@ type Occupancy struct {
 func (h *Hot) WaveList() *WaveList { return &WaveList{Quality: h.Quality, hot: h} }
 
 func (h *Hot) costOf(w *TracedWave) WaveCost {
-	return WaveCost{w.Dispatch, h.kernelOf(w), w.Engine, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, w.Cost.Cycles(), w.Cost}
+	return WaveCost{w.Dispatch, h.kernelName(w.Kernel), w.Engine, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, w.Cost.Cycles(), w.Cost}
 }
 
 // eachWave gives the traced waves, by dispatch and engine, then in order of start.
@@ -198,7 +198,7 @@ func newGrid(from, to, columns int64) *grid {
 }
 
 // window counts one window.
-func (g *grid) window(l *analysis.Life, _ analysis.Where, w analysis.Window) {
+func (g *grid) window(l *analysis.Life, _ *analysis.Site, w analysis.Window) {
 	s := slot{l.CU, l.SIMD, l.Slot}
 	row := g.rows[s]
 	if row == nil {

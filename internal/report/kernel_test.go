@@ -1,0 +1,215 @@
+package report
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/rigprof/rigprof/internal/analysis"
+	"github.com/rigprof/rigprof/internal/codeobj"
+	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/isa"
+)
+
+// vaddCode is vadd's code object.
+func vaddCode(t testing.TB) []byte {
+	t.Helper()
+	b, err := os.ReadFile("../../testdata/kernels/gfx1100/vadd.co")
+	must2(t, err)
+	return b
+}
+
+// calledHot is three waves: two kernels call vadd, whose own wave runs it, too. Each runs one instruction of vadd, which costs 100, 10 and 1 cycles, and one
+// whose place is not known and costs none but for the first kernel's 1000.
+func calledHot(t testing.TB) *Hot {
+	t.Helper()
+	o, err := codeobj.Open(vaddCode(t))
+	must2(t, err)
+	entry := o.Kernels[0].Entry
+	in, err := isa.Decode(isa.RDNA3, o.Bytes(entry))
+	must2(t, err)
+	var sites []analysis.Site
+	var waves []wholeWave
+	for i, cycles := range []int32{100, 10, 1} {
+		s := analysis.SiteOf(analysis.Where{PC: entry}, &in)
+		s.Kernel = int32(i + 1)
+		sites = append(sites, s)
+		waves = append(waves, wholeWave{
+			Wave:  analysis.Wave{Engine: 1, Slot: i, Stop: int64(cycles)},
+			Insts: []analysis.Inst{{Dur: cycles, Site: int32(i)}},
+		})
+	}
+	sites = append(sites, analysis.Site{Where: unplaced(6), Kernel: 1, Class: isa.VALU})
+	waves[0].Insts = append(waves[0].Insts, analysis.Inst{Time: 100, Dur: 1000, Site: 3})
+	waves[0].Stop = 1100
+	kernels := []hotKernel{noKernel, {"first", "first", 0}, {"second", "second", 0}, {"vadd", "vadd", 0}}
+	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100"}, "gfx1100", partOf(waves, sites),
+		newCodeMap(isa.RDNA3, []*codeobj.Object{o}, []string{"a/vadd.co"}), kernels, none(newQuality()))
+	h.family = gpu.GFX11
+	return h
+}
+
+// TestCalled checks that a function's cycles belong to the kernels whose waves called it, in every view, and are one row where the view asks for code.
+func TestCalled(t *testing.T) {
+	h := calledHot(t)
+	conserved(t, h)
+	rows := func(by string) (out []string) {
+		for _, r := range h.Hotspots(by, "cycles").Rows {
+			out = append(out, strings.Join([]string{r.Name, r.Kernel, r.Object, percent(r.Cycles, 100)}, "|"))
+		}
+		return out
+	}
+	for by, want := range map[string][]string{
+		"kernel":   {"first||vadd.co|1100.0", "second||vadd.co|10.0", "vadd||vadd.co|1.0"},
+		"function": {"unknown code|first||1000.0", "vadd|first, second, vadd|vadd.co|111.0"},
+		"insn":     {"VALU at an unknown address|first||1000.0", "s_clause 0x1|first, second, vadd|vadd.co|111.0"},
+	} {
+		if got := rows(by); !slices.Equal(got, want) {
+			t.Errorf("by %s: %q, want %q", by, got, want)
+		}
+	}
+	var b bytes.Buffer
+	must2(t, h.WriteFolded(&b))
+	for _, want := range []string{"first;vadd;vadd.cl:4;", "second;vadd;vadd.cl:4;", "vadd;vadd.cl:4;", "first;unknown code;unknown code (no line);VALU"} {
+		if !strings.HasPrefix(b.String(), want) && !strings.Contains(b.String(), "\n"+want) {
+			t.Errorf("no stack %q in\n%s", want, b.String())
+		}
+	}
+	b.Reset()
+	must2(t, h.WritePprof(&b))
+	p, err := profile.Parse(&b)
+	must2(t, err)
+	roots := map[string]int64{}
+	for _, s := range p.Sample {
+		var names []string
+		for _, l := range s.Location {
+			for _, line := range l.Line {
+				names = append(names, line.Function.Name)
+			}
+		}
+		slices.Reverse(names)
+		roots[strings.Join(names[:2], ";")] += s.Value[0]
+	}
+	for want, n := range map[string]int64{"first;vadd": 100, "first;unknown code": 1000, "second;vadd": 10, "vadd;vadd": 1} {
+		if roots[want] != n {
+			t.Errorf("pprof %q: %d cycles of %v", want, roots[want], roots)
+		}
+	}
+	b.Reset()
+	must2(t, h.WriteHTML(&b))
+	page := map[string]int64{}
+	for _, s := range readPage(t, b.String()).data.Sites {
+		page[s.Kernel] += s.Cycles
+	}
+	if page["first"] != 1100 || page["second"] != 10 || page["vadd"] != 1 {
+		t.Errorf("the page has %v", page)
+	}
+	a, err := h.Annotate("")
+	must2(t, err)
+	if a.Functions[0].Cycles != 111 {
+		t.Errorf("annotate: %d cycles of vadd", a.Functions[0].Cycles)
+	}
+	if _, err := h.Annotate("first"); err == nil || !strings.Contains(err.Error(), "traced: vadd") {
+		t.Errorf("%v", err)
+	}
+	for _, w := range rowsOf(h) {
+		if w.Kernel != []string{"first", "second", "vadd"}[w.Slot] {
+			t.Errorf("slot %d ran %q", w.Slot, w.Kernel)
+		}
+	}
+}
+
+// TestSameNames checks that what two code objects call alike stays apart.
+func TestSameNames(t *testing.T) {
+	h := calledHot(t)
+	o := h.Objects[0]
+	var sites []analysis.Site
+	var waves []wholeWave
+	for i := range 2 {
+		sites = append(sites, analysis.Site{Where: analysis.Where{Object: i, PC: o.Kernels[0].Entry}, Kernel: int32(i + 1), Class: isa.VALU})
+		waves = append(waves, wholeWave{analysis.Wave{Slot: i, Stop: 10}, []analysis.Inst{{Dur: 10, Site: int32(i)}}})
+	}
+	h = newHot(h.Device, "gfx1100", partOf(waves, sites), newCodeMap(isa.RDNA3, []*codeobj.Object{o, o}, []string{"a/vadd.co", "b/vadd.co"}),
+		[]hotKernel{noKernel, {"vadd", "vadd", 0}, {"vadd", "vadd", 1}}, none(newQuality()))
+	conserved(t, h)
+	for by, name := range map[string]string{"kernel": "vadd", "function": "vadd", "line": "vadd.cl:4"} {
+		var got []string
+		for _, r := range h.Hotspots(by, "cycles").Rows {
+			got = append(got, r.Name)
+		}
+		if want := []string{name + " (vadd.co)", name + " (vadd.co, object 1)"}; !slices.Equal(got, want) {
+			t.Errorf("by %s: %q, want %q", by, got, want)
+		}
+	}
+}
+
+// withoutSymbols is a code object whose symbol tables are gone.
+func withoutSymbols(data []byte) []byte {
+	data = bytes.Clone(data)
+	le := binary.LittleEndian
+	at := le.Uint64(data[40:])
+	for i := range uint64(le.Uint16(data[60:])) {
+		if typ := data[at+64*i+4:]; le.Uint32(typ) == uint32(elf.SHT_SYMTAB) || le.Uint32(typ) == uint32(elf.SHT_DYNSYM) {
+			le.PutUint32(typ, uint32(elf.SHT_NULL))
+		}
+	}
+	return data
+}
+
+// TestNoSymbols checks that a trace of code without symbols has one kernel, named the same in each view.
+func TestNoSymbols(t *testing.T) {
+	data, err := os.ReadFile("../../testdata/traces/vadd-gfx1100-se0.sqtt")
+	must2(t, err)
+	load := func(code []byte) *Hot {
+		h, err := HotFiles("", []StreamFile{{Name: "a.sqtt", Open: bytesOf(data), Family: gpu.GFX11}}, []CodeFile{{"vadd.co", 0x200003412000, code}})
+		must2(t, err)
+		return h
+	}
+	whole, h := load(vaddCode(t)), load(withoutSymbols(vaddCode(t)))
+	conserved(t, h)
+	rows := h.Hotspots("kernel", "cycles").Rows
+	a, err := h.Annotate("code at 0x1900")
+	must2(t, err)
+	if len(rows) != 1 || rows[0].Name != "code at 0x1900" || rows[0].Cost != whole.Profile.Total || a.Functions[0].Cycles != rows[0].Cycles {
+		t.Errorf("%+v, %d cycles annotated; with symbols %+v", rows, a.Functions[0].Cycles, whole.Hotspots("kernel", "cycles").Rows)
+	}
+	if got := whole.Hotspots("kernel", "cycles").Rows[0].Name; got != "vadd" {
+		t.Errorf("with symbols the kernel is %q", got)
+	}
+}
+
+// TestGapNames checks that code between functions which no symbol names is one function, named by where it begins behind the filling.
+func TestGapNames(t *testing.T) {
+	o, err := codeobj.Open(vaddCode(t))
+	must2(t, err)
+	entry := o.Kernels[0].Entry
+	lo, hi := o.Text()
+	for _, tt := range []struct {
+		at   uint64 // of a function that ends before vadd's second cache line
+		want string
+	}{{entry + 8, "code at 0x1908"}, {entry, "code at 0x1900"}} {
+		list := withGaps(o, []AsmFunc{{Name: "f", Addr: lo, Wave: 32, size: tt.at - lo}})
+		if f := list[len(list)-1]; f.Name != tt.want || f.Addr+f.size > hi {
+			t.Errorf("%q, want %q", f.Name, tt.want)
+		}
+	}
+	filled := bytes.Clone(o.Data)
+	at := bytes.Index(filled, o.Bytes(entry)[:64])
+	for i := 16; i < 64; i += 4 { // s_nop 0, with which assemblers fill
+		binary.LittleEndian.PutUint32(filled[at+i:], 0xbf800000)
+	}
+	o, err = codeobj.Open(filled)
+	must2(t, err)
+	m := &codeMap{funcs: [][]AsmFunc{withGaps(o, []AsmFunc{{Name: "f", Addr: lo, Wave: 32, size: entry + 16 - lo}})}}
+	for pc, want := range map[uint64]string{entry + 12: "f", entry + 16: "code at 0x1940", entry + 64: "code at 0x1940"} {
+		if f := m.at(0, pc); f == nil || f.Name != want {
+			t.Errorf("at %#x: %+v, want %s", pc, f, want)
+		}
+	}
+}
