@@ -1,8 +1,10 @@
 package sqtt
 
 import (
-	"encoding/binary"
+	"math/bits"
 	"slices"
+
+	"github.com/rigprof/rigprof/internal/gpu"
 )
 
 // wave9State is what the walk keeps of a GFX9 wave besides: an instruction sends an ISSUE first and, when a unit takes
@@ -14,33 +16,24 @@ type wave9State struct {
 	placed int      // records that have their place, by number in the wave
 }
 
+// walkSlot9 is where the walk keeps the wave of a slot, which is in the traced CU.
+func walkSlot9(k slotKey) uint32 { return uint32(k)>>8<<4 | uint32(k)>>4&15 }
+
+// start9 takes a WAVE_START of the traced CU.
+func (k *walk) start9(key slotKey, raw uint32, now Cycles) {
+	i := walkSlot9(key)
+	if !k.context(i, contextStepOf(gpu.GFX9, raw), now) {
+		w := Wave{Start: now}
+		fill9(&w, key, raw)
+		k.start(i, w)
+	}
+}
+
 // token9 takes what a GFX9 token means to traced waves.
 func (k *walk) token9(kind Kind, w uint64, now Cycles) {
 	switch kind {
 	case KindIssue:
-		simd := uint32(w >> 5 & 3)
-		for slot := uint32(0); slot < 10; slot++ {
-			state := w >> (8 + 2*slot) & 3
-			if state == 0 {
-				continue
-			}
-			t := k.slot(simd<<4 | slot)
-			t.gfx9.on = true
-			if t.deaf {
-				continue
-			}
-			switch state {
-			case 1:
-				if len(t.gfx9.stalls) < maxEarlyPCs {
-					t.gfx9.stalls = append(t.gfx9.stalls, now)
-				}
-			case 2:
-				*k.add(t) = Inst{Time: now}
-				t.gfx9.open = append(t.gfx9.open, t.first+len(t.insts)-1)
-			case 3:
-				k.immediate9(t, now)
-			}
-		}
+		k.issue9(w, now)
 	case KindInst:
 		t := k.slots[w>>9&3<<4|w>>5&15]
 		if t.live {
@@ -53,6 +46,31 @@ func (k *walk) token9(kind Kind, w uint64, now Cycles) {
 	case KindRegCs, KindRegCsPriv:
 		me := uint8(w>>7+1) & 1
 		k.register(me, uint8(w>>5&3), uint32(w>>9&127), uint32(w>>16))
+	}
+}
+
+// issue9 takes an ISSUE, which has two bits for each of a SIMD's ten slots.
+func (k *walk) issue9(w uint64, now Cycles) {
+	simd := uint32(w >> 5 & 3)
+	states := uint32(w>>8) & (1<<20 - 1)
+	for some := (states | states>>1) & 0x55555; some != 0; some &= some - 1 {
+		at := uint32(bits.TrailingZeros32(some))
+		t := k.slot(simd<<4 | at/2)
+		t.gfx9.on = true
+		if t.deaf {
+			continue
+		}
+		switch states >> at & 3 {
+		case 1:
+			if len(t.gfx9.stalls) < maxEarlyPCs {
+				t.gfx9.stalls = append(t.gfx9.stalls, now)
+			}
+		case 2:
+			*k.add(t) = Inst{Time: now}
+			t.gfx9.open = append(t.gfx9.open, t.first+len(t.insts)-1)
+		case 3:
+			k.immediate9(t, now)
+		}
 	}
 }
 
@@ -92,7 +110,7 @@ func (k *walk) type9(t *tracedWave, op uint8, simd uint8, now Cycles) {
 		return
 	}
 	i := t.gfx9.open[0] - t.first
-	t.gfx9.open = append(t.gfx9.open[:0], t.gfx9.open[1:]...)
+	t.gfx9.open = shift(t.gfx9.open, 1)
 	switch o.category {
 	case categoryReplay:
 		k.replay(t, i, op, now)
@@ -122,11 +140,19 @@ func (k *walk) type9(t *tracedWave, op uint8, simd uint8, now Cycles) {
 		start = max(t.gfx9.stalls[used], before)
 		used++
 	}
-	t.gfx9.stalls = append(t.gfx9.stalls[:0], t.gfx9.stalls[used:]...)
+	t.gfx9.stalls = shift(t.gfx9.stalls, used)
 	in.Time = start
 	in.Stall = uint32(min(max(0, issue-start), maxDur/2))
 	in.Dur = uint32(min(max(4, issue-start+4+late), maxDur))
 	k.place9(t)
+}
+
+// shift is a list without its first n. Most have no more.
+func shift[T any](list []T, n int) []T {
+	if n > 0 && n < len(list) {
+		copy(list, list[n:])
+	}
+	return list[:len(list)-n]
 }
 
 // replay takes the INST of a memory access that is done again: record i goes, and the last one of its kind before, unless it was
@@ -176,8 +202,23 @@ func (k *walk) place9(t *tracedWave) {
 		if i >= len(t.insts) || t.insts[i].Category == CategoryNone {
 			break
 		}
-		k.place(t, i)
 		t.gfx9.placed++
+		in := &t.insts[i]
+		if t.at > nodeRare {
+			if to := k.cache.follow(&t.page, t.at); to != nodeRare {
+				t.at = to
+			}
+		}
+		if t.at == nodeNowhere || t.at >= nodeRare || in.newPC || in.Category == CategoryContext {
+			k.place(t, i)
+			continue
+		}
+		s := &k.cache.nodes[t.at/nodeSize] // as locate does
+		in.PC = s.pc
+		t.at = s.succ[0]
+		if in.Category == CategoryJump {
+			t.at = s.succ[1]
+		}
 	}
 }
 
@@ -190,59 +231,4 @@ func (k *walk) end9(t *tracedWave, now Cycles) {
 		in.Stall = 0
 		in.Dur = uint32(min(max(0, end-in.Time), maxDur))
 	}
-}
-
-// walk9 decodes one window of a GFX9 stream whose instructions are walked; see fast9.
-func (d *WaveDecoder) walk9(s *scanBuffers, win *window, buf []byte, size int, final bool) (more bool) {
-	at := d.pos / 8
-	end, pieces := s.scan9(walkKinds9, win, uint64(size/2))
-	k := d.walk
-	if k.cache.full {
-		k.forget()
-	}
-	waves, n := d.roomFor(pieces)
-	r := waveRun{
-		live: d.live, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs,
-		traced: 1 + k.cu, blocks: &s.blocks, clock: &d.plain,
-	}
-	var p Packet
-	for _, piece := range pieces {
-		for events := piece.events; ; events = events[1:] {
-			events = events[r.gfx9(win, events, Cycles(piece.base)*4):]
-			if len(events) == 0 {
-				break
-			}
-			e := events[0]
-			i := int(uint16(e)) * 2
-			w := binary.LittleEndian.Uint64(win[i : i+8])
-			now := r.origin + Cycles(piece.base+e>>scanTime)*4
-			kind := gfx9Keys[w&15].kind
-			switch kind {
-			case KindIssue, KindInst, KindInstPc, KindRegCs, KindRegCsPriv:
-				k.token9(kind, w, now)
-				continue
-			case KindMisc:
-				if by, ok := d.timeReset(uint32(w), now, buf, at+i, final); ok {
-					r.origin += by
-					continue
-				}
-			}
-			d.now, d.pos, d.res.Waves, d.open = now-Cycles(w>>4&uint64(walkKinds9.time[w&15]))*4, (at+i)*8, r.waves[:r.n], d.open+r.open
-			r.open = 0
-			if !d.next(&p, buf, d.pos, final) {
-				return false
-			}
-			p.Off += d.base * 8
-			d.token(&p)
-			r.waves, r.n = d.res.Waves[:len(waves)], len(d.res.Waves)
-			if kind == KindMisc { // only MISCs change time but by their own delta
-				r.origin += d.now - now
-			}
-		}
-	}
-	d.res.Waves = r.waves[:r.n]
-	d.open += r.open
-	d.now = r.origin + Cycles(end>>scanTime)*4
-	d.pos = (at + int(uint16(end))*2) * 8
-	return size == windowBytes
 }

@@ -17,11 +17,6 @@ type waveRun struct {
 	first  int64  // the window's first bit
 	runs   uint32
 
-	// GFX9:
-	traced uint32 // 1 and the CU whose waves are for the walk; 0: none
-	blocks *blockScan9
-	clock  *plain
-
 	markers []Marker
 }
 

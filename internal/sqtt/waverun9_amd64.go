@@ -1,0 +1,18 @@
+//go:build !purego
+
+package sqtt
+
+// run takes the events up to the first one that needs a closer look, and says how many.
+func (r *eventRun9) run(events []uint64, base Cycles) int {
+	for i := 0; ; i++ {
+		if i < len(events) {
+			i += waveRun9(r, &events[i], len(events)-i, base)
+		}
+		if i >= len(events) || !r.one(events[i:], base) {
+			return i
+		}
+	}
+}
+
+//go:noescape
+func waveRun9(r *eventRun9, events *uint64, n int, base Cycles) int
