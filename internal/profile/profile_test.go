@@ -36,8 +36,8 @@ func idle(t *testing.T) {
 		if Enabled() {
 			t.Error("a take is still open")
 		}
-		for i, n := range lanes {
-			if n != 0 {
+		for i, l := range lanes {
+			if l.running != 0 {
 				t.Errorf("lane %d is in use", i)
 			}
 		}
@@ -202,6 +202,57 @@ func TestSpans(t *testing.T) {
 	checkNesting(t, es)
 }
 
+// A span of another goroutine that outlives the one whose context it has stands on a lane of its own then, with what runs under it.
+func TestSpanOutlivesParent(t *testing.T) {
+	idle(t)
+	var wg sync.WaitGroup
+	begun, ended, over := make(chan bool), make(chan bool), make(chan bool)
+	nothing := func(context.Context) error { return nil }
+	es, err := Take(t.Context(), func(ctx context.Context) error {
+		_ = Span(ctx, "root", func(ctx context.Context) error {
+			_ = Span(ctx, "parent", func(ctx context.Context) error {
+				wg.Go(func() {
+					_ = Span(ctx, "child", func(ctx context.Context) error {
+						_ = Span(ctx, "before", nothing)
+						_ = Span(ctx, "below", func(context.Context) error {
+							close(begun)
+							<-ended
+							return nil
+						})
+						_ = Span(ctx, "after", nothing)
+						<-over
+						return nil
+					})
+				})
+				<-begun
+				return nil
+			})
+			close(ended)
+			_ = Span(ctx, "next", nothing)
+			return nil
+		})
+		_ = Span(ctx, "beside", nothing)
+		close(over)
+		wg.Wait()
+		return Span(ctx, "last", nothing)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkNesting(t, es)
+	want := map[string]string{
+		"root": "domain 0", "parent": "domain 0", "before": "domain 0", "next": "domain 0", "beside": "domain 0", "last": "domain 0",
+		"child": "domain 1", "below": "domain 1", "after": "domain 1",
+	}
+	got := map[string]string{}
+	for _, e := range es {
+		got[e.Name] = e.Lane
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestSpanMembership: a span is in the takes that were open at its start.
 func TestSpanMembership(t *testing.T) {
 	idle(t)
@@ -258,12 +309,22 @@ func checkNesting(t *testing.T, es []Event) {
 
 func TestSpansOfManyGoroutines(t *testing.T) {
 	idle(t)
+	var free sync.WaitGroup // goroutines that may outlive the span that they began under
 	var grow func(ctx context.Context, r *rand.Rand, depth int)
 	grow = func(ctx context.Context, r *rand.Rand, depth int) {
 		for range r.IntN(4) {
 			_ = Span(ctx, "s", func(ctx context.Context) error {
-				if depth < 3 {
+				if depth == 3 {
+					return nil
+				}
+				if r.IntN(3) > 0 {
 					grow(ctx, r, depth+1)
+					return nil
+				}
+				next := rand.New(rand.NewPCG(2, r.Uint64())) // that goroutine's own
+				free.Go(func() { grow(ctx, next, depth+1) })
+				if r.IntN(2) == 0 {
+					runtime.Gosched()
 				}
 				return nil
 			})
@@ -280,6 +341,7 @@ func TestSpansOfManyGoroutines(t *testing.T) {
 			})
 		}
 		wg.Wait()
+		free.Wait()
 		return nil
 	})
 	if err != nil || len(es) == 0 {
