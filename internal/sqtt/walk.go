@@ -50,7 +50,7 @@ func (w *Walker) Reset(f gpu.Family, o WalkOptions, code Code, emit func(*WaveIn
 	}
 	for ; k.used != 0; k.used &= k.used - 1 {
 		t := &k.waves[bits.TrailingZeros64(k.used)]
-		*t = tracedWave{at: nodeRare, insts: t.insts[:0], pcs: t.pcs[:0], gfx9: wave9State{stalls: t.gfx9.stalls[:0], open: t.gfx9.open[:0]}}
+		t.live, t.at = false, nodeRare // begin does the rest
 	}
 	k.emit, k.lost = emit, 0
 	k.trace = trace{cu: uint32(o.CU), dprate: 1, phase9: 3}
@@ -91,6 +91,14 @@ type tracedWave struct {
 	ready [2]Cycles // since when it stands ready for the next record: of a unit, never where it did not have to wait; of none
 	insts []Inst
 
+	waveState
+	page *codePage
+	pcs  []uint64 // addresses that came before they were needed
+	gfx9 wave9State
+}
+
+// waveState is what of a tracedWave is anew for each wave, with no pointers: so it is quickly set.
+type waveState struct {
 	live    bool
 	ended   bool   // and only an address is awaited
 	standby bool   // in the trap handler
@@ -99,17 +107,13 @@ type tracedWave struct {
 	waiting bool   // for a token with the address of record from; those behind it wait, too
 	again   bool   // the instruction at pc sent its first record of two
 	pc      uint64 // if at does not say, where the wave stands; 0: not known
-	page    *codePage
-	from    int      // the first of the records that wait
-	pcs     []uint64 // addresses that came before they were needed
-	lost    int64    // walk.lost when the address was last certain
+	from    int    // the first of the records that wait
+	lost    int64  // walk.lost when the address was last certain
 
 	wave    Wave
 	startPC uint64
 	first   int // records given already and dropped
 	sent    int // of insts, given already
-
-	gfx9 wave9State
 }
 
 // never is later than any time, as times compare without sign.
@@ -145,11 +149,12 @@ func (k *walk) slot(i uint32) *tracedWave {
 func (k *walk) begin(i uint32, w Wave, pc uint64) {
 	t := k.slots[i%64]
 	k.used |= 1 << (i % 64)
-	*t = tracedWave{
-		live: true, wave: w, startPC: pc, pc: pc, page: k.cache.last, lost: k.lost, ready: [2]Cycles{never, never}, at: nodeRare,
-		insts: t.insts[:0:min(cap(t.insts), partRecords)], pcs: t.pcs[:0],
-		gfx9: wave9State{stalls: t.gfx9.stalls[:0], open: t.gfx9.open[:0]},
-	}
+	t.at, t.ready = nodeRare, [2]Cycles{never, never}
+	t.insts = t.insts[:0:min(cap(t.insts), partRecords)]
+	t.waveState = waveState{live: true, wave: w, startPC: pc, pc: pc, lost: k.lost}
+	t.page, t.pcs = k.cache.last, t.pcs[:0]
+	t.gfx9.on, t.gfx9.placed = false, 0
+	t.gfx9.stalls, t.gfx9.open = t.gfx9.stalls[:0], t.gfx9.open[:0]
 	t.wave.Stop = -1
 	k.settle(t)
 }
