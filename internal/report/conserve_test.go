@@ -269,7 +269,7 @@ func readPage(t *testing.T, page string) *pageRead {
 		return int64(v)
 	}
 	for range next() {
-		for range 4 {
+		for range 2 {
 			next()
 		}
 		for range 3 * next() {
@@ -278,7 +278,7 @@ func readPage(t *testing.T, page string) *pageRead {
 	}
 	if r.coarse = next() == 1; r.coarse {
 		for range next() {
-			for range 4 {
+			for range 3 {
 				next()
 			}
 			cells := next()
@@ -295,7 +295,7 @@ func readPage(t *testing.T, page string) *pageRead {
 		return r
 	}
 	for range next() {
-		for range 6 {
+		for range 5 {
 			next()
 		}
 		left := next()

@@ -238,14 +238,14 @@ const maxMarkerProfiles = 64
 // markerProfiles are the markers of each slot over time.
 func (h *Hot) markerProfiles(frame func(string) int) []*ssEvented {
 	type key struct {
-		dispatch, engine int
+		stream int
 		slot
 	}
 	slots := map[key][]*MarkerSpan{}
 	var order []key
 	for i := range h.Markers {
 		m := &h.Markers[i]
-		k := key{m.Dispatch, m.Engine, slot{m.CU, m.SIMD, m.Slot}}
+		k := key{m.stream, slot{m.CU, m.SIMD, m.Slot}}
 		if slots[k] == nil {
 			order = append(order, k)
 		}
@@ -261,8 +261,12 @@ func (h *Hot) markerProfiles(frame func(string) int) []*ssEvented {
 		slices.SortStableFunc(list, func(a, b *MarkerSpan) int {
 			return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Depth, b.Depth))
 		})
+		where := ""
+		if part := h.part(k.stream); part != nil {
+			where = part.name()
+		}
 		p := &ssEvented{
-			Type: "evented", Name: fmt.Sprintf("markers, cycles: dispatch %d engine %d %s", k.dispatch, k.engine, k.lane(h.family)), Unit: "none",
+			Type: "evented", Name: fmt.Sprintf("markers, cycles: %s %s", where, k.lane(h.family)), Unit: "none",
 			StartValue: list[0].Start, EndValue: list[0].Start, Events: []ssEvent{},
 		}
 		var open []*MarkerSpan

@@ -29,7 +29,7 @@ type Hot struct {
 
 	family  gpu.Family
 	arch    isa.Arch
-	parts   []*hotPart // by dispatch and engine
+	parts   []*hotPart // by dispatch and engine, where they are known
 	code    *codeMap
 	kernels []hotKernel // by the numbers of sites
 	places  map[analysis.Where]*Place
@@ -59,11 +59,13 @@ type TracedWave struct {
 
 // hotPart is one stream.
 type hotPart struct {
-	dispatch, engine int
-	name             string // of what its waves ran where their code does not tell: the dispatch's kernel or the file
+	streamPlace
+	kernel string // of captures: the dispatch's
 
 	feed     func(run *analysis.Run) (cut int) // gives its traced waves to a run, and tells how many of them it has in part; it can be asked again
 	failed   func() error                      // what kept a later pass from reading all that the first one read; nil: nothing can
+	cycles   int64                             // of its traced waves
+	ran      []int32                           // kernels, those with most cycles first
 	traced   int64                             // waves whose instructions were traced
 	from, to int64                             // of them
 	crowd    crowd                             // of all waves
@@ -133,6 +135,58 @@ func (h *Hot) kernelName(kernel int32) string {
 	return h.kernels[kernel].name
 }
 
+// kernelsOf lists the kernels that waves ran, those with most cycles first.
+func kernelsOf(p *analysis.Profile) []int32 {
+	cycles := map[int32]int64{}
+	for i := range p.Insts {
+		if c := &p.Insts[i]; c.Hits > 0 {
+			cycles[c.Kernel] += c.Cycles()
+		}
+	}
+	return mostFirst(cycles)
+}
+
+// mostFirst lists kernels by falling cycles.
+func mostFirst(cycles map[int32]int64) []int32 {
+	ids := slices.Sorted(maps.Keys(cycles))
+	slices.SortStableFunc(ids, func(a, b int32) int { return cmp.Compare(cycles[b], cycles[a]) })
+	return ids
+}
+
+// maxKernels is how many kernels a name of several has.
+const maxKernels = 3
+
+// kernelNames names several kernels.
+func (h *Hot) kernelNames(ids []int32) string {
+	var names []string
+	for _, k := range ids[:min(len(ids), maxKernels)] {
+		names = append(names, h.kernelName(k))
+	}
+	s := strings.Join(names, ", ")
+	if len(ids) > maxKernels {
+		s += fmt.Sprintf(" and %d more", len(ids)-maxKernels)
+	}
+	return s
+}
+
+// kernelsOf names what a stream's traced waves ran: the dispatch's kernel, or what their code tells.
+func (h *Hot) kernelsOf(p *hotPart) string {
+	if p.kernel != "" || len(p.ran) == 0 {
+		return p.kernel
+	}
+	return h.kernelNames(p.ran)
+}
+
+// part is the one of a stream.
+func (h *Hot) part(stream int) *hotPart {
+	for _, p := range h.parts {
+		if p.stream == stream {
+			return p
+		}
+	}
+	return nil
+}
+
 // nameKernels makes kernels of one name in several objects that ran tell which is whose.
 func (h *Hot) nameKernels() {
 	ran := make([]bool, len(h.kernels))
@@ -155,20 +209,6 @@ func (h *Hot) nameKernels() {
 			k.name = inObject(k.name, h.code.name(k.object))
 		}
 	}
-}
-
-// dispatchNames are what the dispatches ran.
-func (h *Hot) dispatchNames() []string {
-	list := []string{}
-	for _, p := range h.parts {
-		for p.dispatch >= len(list) {
-			list = append(list, "")
-		}
-		if p.dispatch >= 0 {
-			list[p.dispatch] = p.name
-		}
-	}
-	return list
 }
 
 // inObject is a name that several code objects have.
@@ -334,9 +374,6 @@ func (h *Hot) groupOf(by string, c *analysis.InstCost) (hotKey, HotRow) {
 	}
 }
 
-// maxKernels is how many kernels a row names.
-const maxKernels = 3
-
 // nameGroups names the kernels that groups ran for, and tells lines and functions of one name in several objects apart.
 func (h *Hot) nameGroups(by string, list []*hotGroup) {
 	same := map[string]int{}
@@ -350,15 +387,7 @@ func (h *Hot) nameGroups(by string, list []*hotGroup) {
 		if by == "kernel" || by == "class" {
 			continue
 		}
-		ids := slices.Sorted(maps.Keys(g.kernels))
-		slices.SortStableFunc(ids, func(a, b int32) int { return cmp.Compare(g.kernels[b], g.kernels[a]) })
-		var names []string
-		for _, k := range ids[:min(len(ids), maxKernels)] {
-			names = append(names, h.kernelName(k))
-		}
-		if g.Kernel = strings.Join(names, ", "); len(ids) > maxKernels {
-			g.Kernel += fmt.Sprintf(" and %d more", len(ids)-maxKernels)
-		}
+		g.Kernel = h.kernelNames(mostFirst(g.kernels))
 	}
 }
 
@@ -499,6 +528,8 @@ func newHot(device DeviceDoc, target string, parts []*hotPart, code *codeMap, ke
 			continue
 		}
 		some = append(some, p)
+		parts[i].cycles = p.Total.Cycles()
+		parts[i].ran = kernelsOf(p)
 		outside += cut[i]
 	}
 	slices.SortStableFunc(h.parts, func(a, b *hotPart) int {
@@ -536,7 +567,7 @@ func (h *Hot) reread() error {
 	var err error
 	for _, p := range h.parts {
 		if p.failed != nil && p.failed() != nil {
-			err = errors.Join(err, fmt.Errorf("engine %d, read again: %w", p.engine, p.failed()))
+			err = errors.Join(err, fmt.Errorf("%s, read again: %w", p.name(), p.failed()))
 		}
 	}
 	return err

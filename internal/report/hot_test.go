@@ -31,7 +31,7 @@ type wholeWave struct {
 
 // partOf gives waves as a stream does.
 func partOf(waves []wholeWave, sites []analysis.Site) []*hotPart {
-	p := &hotPart{engine: 1}
+	p := &hotPart{streamPlace: streamPlace{engine: 1}}
 	p.feed = func(run *analysis.Run) int {
 		for _, s := range sites {
 			run.AddSite(s)

@@ -24,10 +24,10 @@ type loadedCode struct {
 // hotStream is one stream to walk.
 type hotStream struct {
 	*StreamFile
-	dispatch, engine int
-	walked           bool // instructions may be in it
-	cu               int
-	kernel           int32 // that the dispatch ran, by its number; 0: the waves' first instructions tell
+	streamPlace
+	walked bool // instructions may be in it
+	cu     int
+	kernel int32 // that the dispatch ran, by its number; 0: the waves' first instructions tell
 
 	scanned *scanned // of the first pass
 	crowd   *crowd
@@ -54,7 +54,8 @@ func HotCapture(c *capture.Capture) (*Hot, error) {
 	streams := make([]*hotStream, len(c.Traces))
 	for i := range c.Traces {
 		tr := &c.Traces[i]
-		streams[i] = &hotStream{StreamFile: traceFile(tr), dispatch: tr.Dispatch, engine: tr.Engine}
+		f := traceFile(tr)
+		streams[i] = &hotStream{StreamFile: f, streamPlace: streamPlace{stream: i, dispatch: Index(tr.Dispatch), engine: Index(tr.Engine), family: f.Family}}
 		if tr.Detail != nil {
 			streams[i].walked, streams[i].cu = true, tr.Detail.Unit
 		}
@@ -72,9 +73,8 @@ func HotCapture(c *capture.Capture) (*Hot, error) {
 		byDispatch[i] = int32(at)
 	}
 	for _, s := range streams {
-		if s.dispatch >= 0 && s.dispatch < len(byDispatch) {
+		if s.dispatch >= 0 && int(s.dispatch) < len(byDispatch) {
 			s.kernel = byDispatch[s.dispatch]
-			s.Name = kernels[s.kernel].name
 		}
 	}
 	var markers []MarkerSpan
@@ -99,15 +99,16 @@ type CodeFile struct {
 	Data []byte
 }
 
-// HotFiles loads the instructions of trace files; each file counts as an engine of its own.
+// HotFiles loads the instructions of trace files. Their names tell engines and dispatches, or nothing does.
 func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, error) {
 	target, code, err := openCode(target, codeFiles)
 	if err != nil {
 		return nil, err
 	}
 	streams := make([]*hotStream, len(files))
+	places := placesOfFiles(files)
 	for i := range files {
-		streams[i] = &hotStream{StreamFile: &files[i], dispatch: i, engine: i, walked: true}
+		streams[i] = &hotStream{StreamFile: &files[i], streamPlace: places[i], walked: true}
 	}
 	var d *Decoded
 	var markers []MarkerSpan
@@ -129,7 +130,7 @@ func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, er
 				if err != nil {
 					d.Quality.Note(capture.Loss, "", "markers of %s are not whole: %v", s.Name, err)
 				}
-				markers = append(markers, markerSpans(i, i, data, waves, names, &d.Quality)...)
+				markers = append(markers, markerSpans(&places[i], data, waves, names, &d.Quality)...)
 			}
 		}
 		return d.Quality
@@ -192,9 +193,12 @@ func makeHot(device DeviceDoc, target string, streams []*hotStream, code []loade
 	parts := make([]*hotPart, len(streams))
 	for i, s := range streams {
 		parts[i] = &hotPart{
-			dispatch: s.dispatch, engine: s.engine, name: s.Name,
-			feed:   func(run *analysis.Run) int { return s.feed(l, run) },
-			failed: func() error { return s.failed },
+			streamPlace: s.streamPlace,
+			feed:        func(run *analysis.Run) int { return s.feed(l, run) },
+			failed:      func() error { return s.failed },
+		}
+		if s.kernel > 0 {
+			parts[i].kernel = kernels[s.kernel].name
 		}
 		s.crowd = &parts[i].crowd
 	}
@@ -334,7 +338,7 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 		l := open[key]
 		if l.Life == nil {
 			l.Life = run.Begin(analysis.Wave{
-				Dispatch: s.dispatch, Engine: s.engine, CU: int(p.Wave.CU), SIMD: int(p.Wave.SIMD), Slot: int(p.Wave.Slot), Start: int64(p.Wave.Start),
+				Dispatch: int(s.dispatch), Engine: int(s.engine), CU: int(p.Wave.CU), SIMD: int(p.Wave.SIMD), Slot: int(p.Wave.Slot), Start: int64(p.Wave.Start),
 			})
 			open[key] = l
 		}

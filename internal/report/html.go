@@ -33,7 +33,7 @@ var pageJS string
 type pageData struct {
 	Unit    string         `json:"unit"`
 	Cycles  int64          `json:"cycles"`
-	Kernels []string       `json:"kernels"`
+	Streams []pageStream   `json:"streams"` // those that the records name by number
 	Sites   []pageSite     `json:"sites"`
 	Code    []pageFunc     `json:"code"`
 	Advice  []Advice       `json:"advice"`
@@ -44,7 +44,7 @@ type pageData struct {
 
 	Coarse  string     `json:"coarse,omitempty"` // why the timeline is one of sums
 	Names   []string   `json:"names"`            // of markers
-	Markers [][9]int64 `json:"markers"`          // dispatch, engine, cu, simd, slot, start, stop, depth, name
+	Markers [][8]int64 `json:"markers"`          // stream, cu, simd, slot, start, stop, depth, name
 	Omitted int        `json:"omitted"`          // markers
 }
 
@@ -68,6 +68,13 @@ type pageSite struct {
 	Idle     int64  `json:"idle"`
 	Issue    int64  `json:"issue"`
 	Exposed  int64  `json:"exposed"`
+}
+
+// pageStream is a stream that the timeline can show.
+type pageStream struct {
+	Name   string `json:"name"`
+	Kernel string `json:"kernel"` // what its traced waves ran
+	Cycles int64  `json:"cycles"`
 }
 
 type pageFunc struct {
@@ -113,8 +120,11 @@ func (h *Hot) WriteHTML(w io.Writer) error {
 
 func (h *Hot) pageData() (*pageData, error) {
 	d := &pageData{
-		Unit: unitName(h.family), Cycles: h.Profile.Total.Cycles(), Kernels: h.dispatchNames(), Sites: make([]pageSite, len(h.Profile.Insts)), Code: []pageFunc{},
+		Unit: unitName(h.family), Cycles: h.Profile.Total.Cycles(), Streams: []pageStream{}, Sites: make([]pageSite, len(h.Profile.Insts)), Code: []pageFunc{},
 		Advice: h.Advise(), Notes: []capture.Note{}, Text: map[string]string{},
+	}
+	for _, p := range h.parts {
+		d.Streams = append(d.Streams, pageStream{p.name(), h.kernelsOf(p), p.cycles})
 	}
 	for i := range h.Profile.Insts {
 		c := &h.Profile.Insts[i]
@@ -168,11 +178,11 @@ func (h *Hot) pageData() (*pageData, error) {
 
 // packWaves writes what the timeline shows, as varints but for the mode:
 //
-//   - the number of streams; of each dispatch, engine, waves, the most at once, the number of steps, and of each step the time since the one
+//   - the number of streams, and of each the waves, the most at once, the number of steps, and of each step the time since the one
 //     before, the most waves until the next one, and their mean in hundredths;
-//   - a mode. 0: the number of waves whose instructions were traced; of each dispatch, engine, cu, simd, slot, start, length, the number of its
-//     windows, and of each site, idle, stall and issue cycles. 1: the number of streams; of each dispatch, engine, start, cycles a cell,
-//     cells a row, rows; of each row cu, simd, slot and each cell's cycles idle, in stall, in issue.
+//   - a mode. 0: the number of waves whose instructions were traced; of each stream, cu, simd, slot, start, length, the number of its
+//     windows, and of each site, idle, stall and issue cycles. 1: the number of streams; of each its number, start, cycles a cell, cells a
+//     row, rows; of each row cu, simd, slot and each cell's cycles idle, in stall, in issue.
 func (h *Hot) packWaves(w io.Writer) error {
 	bw := bufio.NewWriterSize(w, 1<<16)
 	var b [binary.MaxVarintLen64]byte
@@ -183,7 +193,7 @@ func (h *Hot) packWaves(w io.Writer) error {
 	}
 	put(int64(len(h.parts)))
 	for _, p := range h.parts {
-		put(int64(p.dispatch), int64(p.engine), p.crowd.all.waves, p.crowd.all.most, int64(len(p.crowd.steps.list)))
+		put(p.crowd.all.waves, p.crowd.all.most, int64(len(p.crowd.steps.list)))
 		last := int64(0)
 		for _, s := range p.crowd.steps.list {
 			put(s.time-last, s.most, int64(math.Round(100*s.n)))
@@ -211,7 +221,7 @@ func (h *Hot) packWaves(w io.Writer) error {
 		order, n int64
 		windows  []byte
 	}
-	for _, p := range h.parts {
+	for i, p := range h.parts {
 		open := map[*analysis.Life]*packed{}
 		var done []*packed
 		of := func(l *analysis.Life) *packed {
@@ -244,7 +254,7 @@ func (h *Hot) packWaves(w io.Writer) error {
 		})
 		slices.SortFunc(done, func(a, b *packed) int { return cmp.Compare(a.order, b.order) })
 		for _, k := range done {
-			put(int64(k.Dispatch), int64(k.Engine), int64(k.CU), int64(k.SIMD), int64(k.Slot), k.Start, k.Stop-k.Start, k.n)
+			put(int64(i), int64(k.CU), int64(k.SIMD), int64(k.Slot), k.Start, k.Stop-k.Start, k.n)
 			_, _ = bw.Write(k.windows)
 		}
 	}
@@ -266,17 +276,18 @@ func (h *Hot) cells() int64 {
 }
 
 func (h *Hot) packSums(put func(list ...int64)) {
-	var traced []*hotPart
-	for _, p := range h.parts {
+	var traced []int
+	for i, p := range h.parts {
 		if p.traced > 0 && p.to > p.from {
-			traced = append(traced, p)
+			traced = append(traced, i)
 		}
 	}
 	put(int64(len(traced)))
-	for _, p := range traced {
+	for _, i := range traced {
+		p := h.parts[i]
 		g := newGrid(p.from, p.to, h.cells())
 		p.again(again{window: g.window})
-		put(int64(p.dispatch), int64(p.engine), p.from, g.per, g.columns, int64(len(g.rows)))
+		put(int64(i), p.from, g.per, g.columns, int64(len(g.rows)))
 		for _, s := range g.slots() {
 			put(int64(s.cu), int64(s.simd), int64(s.slot))
 			put(g.rows[s]...)
@@ -286,22 +297,26 @@ func (h *Hot) packSums(put func(list ...int64)) {
 
 // pageMarkers are the markers of the timeline.
 func (h *Hot) pageMarkers(d *pageData) {
-	d.Names, d.Markers = []string{}, [][9]int64{}
-	index := map[string]int64{}
+	d.Names, d.Markers = []string{}, [][8]int64{}
+	number := map[string]int64{}
+	index := map[int]int64{}
+	for i, p := range h.parts {
+		index[p.stream] = int64(i)
+	}
 	for i := range h.Markers {
 		m := &h.Markers[i]
 		if len(d.Markers) >= maxPageMarkers {
 			d.Omitted = len(h.Markers) - len(d.Markers)
 			return
 		}
-		n, ok := index[m.Name]
+		n, ok := number[m.Name]
 		if !ok {
 			n = int64(len(d.Names))
-			index[m.Name] = n
+			number[m.Name] = n
 			d.Names = append(d.Names, m.Name)
 		}
-		d.Markers = append(d.Markers, [9]int64{
-			int64(m.Dispatch), int64(m.Engine), int64(m.CU), int64(m.SIMD), int64(m.Slot), m.Start, m.Stop, int64(m.Depth), n,
+		d.Markers = append(d.Markers, [8]int64{
+			index[m.stream], int64(m.CU), int64(m.SIMD), int64(m.Slot), m.Start, m.Stop, int64(m.Depth), n,
 		})
 	}
 }

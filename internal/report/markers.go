@@ -20,9 +20,12 @@ import (
 
 // MarkerSpan is what a wave marked with s_ttracedata: a span, or a point in time where start is stop. Times are those of the wave.
 type MarkerSpan struct {
-	Dispatch int      `json:"dispatch"`
-	Engine   int      `json:"engine"`
-	CU       int      `json:"cu"`
+	Dispatch Index    `json:"dispatch"`
+	Engine   Index    `json:"engine"`
+	File     string   `json:"file,omitempty"` // of trace files
+	CU       int      `json:"cu"`             // array and unit in one
+	Array    int      `json:"array"`
+	Unit     int      `json:"unit"`
 	SIMD     int      `json:"simd"`
 	Slot     int      `json:"slot"`
 	Wave     *int64   `json:"wave_start"` // null: the wave begins or ends outside the trace
@@ -35,12 +38,14 @@ type MarkerSpan struct {
 	Open     bool     `json:"open,omitempty"`   // no marker ended it: it lasts to the wave's end
 	Source   string   `json:"source,omitempty"` // file:line, innermost first
 	Payload  []uint32 `json:"payload,omitempty"`
+
+	stream int
 }
 
 const pointKind = "point"
 
 // markerSpans pairs the words that one stream's waves sent. m, which may be nil, names them.
-func markerSpans(dispatch, engine int, data []sqtt.ShaderData, waves []Wave, m *codeobj.FuncMap, q *Quality) []MarkerSpan {
+func markerSpans(at *streamPlace, data []sqtt.ShaderData, waves []Wave, m *codeobj.FuncMap, q *Quality) []MarkerSpan {
 	if len(data) == 0 {
 		return nil
 	}
@@ -88,7 +93,8 @@ func markerSpans(dispatch, engine int, data []sqtt.ShaderData, waves []Wave, m *
 		for _, s := range spans {
 			name, _ := m.Name(s.ID)
 			ms := MarkerSpan{
-				Dispatch: dispatch, Engine: engine, CU: k.cu, SIMD: k.simd, Slot: k.slot.slot, Wave: start, Name: names[s.ID], ID: s.ID, Kind: "span",
+				Dispatch: at.dispatch, Engine: at.engine, File: at.file, stream: at.stream,
+				CU: k.cu, Array: arrayOf(at.family, k.cu), Unit: unitOf(at.family, k.cu), SIMD: k.simd, Slot: k.slot.slot, Wave: start, Name: names[s.ID], ID: s.ID, Kind: "span",
 				Start: s.Start, Stop: s.Stop, Depth: s.Depth, Open: s.Open, Source: name.Loc, Payload: s.Payload,
 			}
 			switch {
@@ -112,10 +118,10 @@ func markerSpans(dispatch, engine int, data []sqtt.ShaderData, waves []Wave, m *
 		q.Note(capture.Info, "", "markers are stamped by the shader clock in them: up to %d cycles until their tokens were written are taken out; how they are decoded no capture of hardware has confirmed", late)
 	}
 	if outside > 0 {
-		q.Note(capture.Info, "", "engine %d: %s of waves that begin or end outside the trace", engine, Plural(int64(outside), "marker word"))
+		q.Note(capture.Info, "", "%s: %s of waves that begin or end outside the trace", at.engineName(), Plural(int64(outside), "marker word"))
 	}
 	if unmatched > 0 {
-		q.Note(capture.Info, "were tokens lost, or does the code send words of its own?", "engine %d: %s no span to end", engine, countHave(unmatched, "exit marker"))
+		q.Note(capture.Info, "were tokens lost, or does the code send words of its own?", "%s: %s no span to end", at.engineName(), countHave(unmatched, "exit marker"))
 	}
 	return out
 }
@@ -204,7 +210,8 @@ func captureMarkers(c *capture.Capture, scans []*scanned, q *Quality) []MarkerSp
 		if err != nil {
 			q.Note(capture.Loss, "", "markers of engine %d are not whole: %v", tr.Engine, err)
 		}
-		out = append(out, markerSpans(tr.Dispatch, tr.Engine, data, waves, m, q)...)
+		at := streamPlace{stream: i, dispatch: Index(tr.Dispatch), engine: Index(tr.Engine), family: familyOf(tr.Family)}
+		out = append(out, markerSpans(&at, data, waves, m, q)...)
 	}
 	return out
 }
@@ -248,14 +255,26 @@ func (d *Decoded) markers(i int) ([]MarkerSpan, error) {
 	if d.code != nil {
 		m = onlyFuncMap(d.code.code, &q)
 	}
-	return markerSpans(i, i, data, waves, m, &q), err
+	at := placeOfFile(i, s.file)
+	return markerSpans(&at, data, waves, m, &q), err
 }
 
 // markersOf are a dispatch's spans on an engine.
 func markersOf(list []MarkerSpan, dispatch, engine int) []MarkerSpan {
 	var out []MarkerSpan
 	for i := range list {
-		if list[i].Dispatch == dispatch && list[i].Engine == engine {
+		if list[i].Dispatch == Index(dispatch) && list[i].Engine == Index(engine) {
+			out = append(out, list[i])
+		}
+	}
+	return out
+}
+
+// markersIn are a stream's spans.
+func markersIn(list []MarkerSpan, stream int) []MarkerSpan {
+	var out []MarkerSpan
+	for i := range list {
+		if list[i].stream == stream {
 			out = append(out, list[i])
 		}
 	}
@@ -299,12 +318,22 @@ func markerTable(list []MarkerSpan, f gpu.Family, limit int) Table {
 		Number("dispatch"), Number("engine"), Number("array"), Number(strings.ToLower(unitName(f))), Number("simd"), Number("slot"), Number("wave start"),
 		Number("start"), Number("stop"), Number("cycles"), Number("depth"), Text("kind"), Text("marker"),
 	}}
+	files := len(list) > 0 && list[0].File != ""
+	if files {
+		t.Columns = append(t.Columns, Text("file"))
+	}
 	for i := range list {
 		if limit > 0 && i >= limit {
 			break
 		}
 		s := &list[i]
-		t.Add(s.Dispatch, s.Engine, arrayOf(f, s.CU), unitOf(f, s.CU), s.SIMD, s.Slot, orNil(s.Wave), s.Start, s.Stop, s.Stop-s.Start, s.Depth, s.Kind, s.Name)
+		row := []any{
+			s.Dispatch.cell(), s.Engine.cell(), s.Array, s.Unit, s.SIMD, s.Slot, orNil(s.Wave), s.Start, s.Stop, s.Stop - s.Start, s.Depth, s.Kind, s.Name,
+		}
+		if files {
+			row = append(row, s.File)
+		}
+		t.Add(row...)
 	}
 	leftOut(&t, len(list), "markers", "--limit")
 	return t
@@ -320,7 +349,6 @@ func (h *Hot) WriteFoldedMarkers(w io.Writer) error {
 	}
 	sums := map[string]int64{}
 	stacks := map[string][]string{}
-	kernels := h.dispatchNames()
 	var stack []string
 	var keys []string // of the stack's ends
 	for i := range h.Markers {
@@ -330,8 +358,8 @@ func (h *Hot) WriteFoldedMarkers(w io.Writer) error {
 		}
 		if s.Depth == 0 {
 			kernel := ""
-			if s.Dispatch >= 0 && s.Dispatch < len(kernels) {
-				kernel = kernels[s.Dispatch]
+			if p := h.part(s.stream); p != nil {
+				kernel = cmp.Or(h.kernelsOf(p), p.file)
 			}
 			stack, keys = []string{kernel}, []string{kernel}
 		}

@@ -124,7 +124,7 @@ func TestMarkers(t *testing.T) {
 func TestFoldedMarkers(t *testing.T) {
 	h, err := HotCapture(markedCapture(t))
 	must(t, err)
-	h.parts[0].name = "k;1"
+	h.parts[0].kernel = "k;1"
 	var b bytes.Buffer
 	must(t, h.Export(&b, "folded-markers"))
 	if want := strings.ReplaceAll("R;k:1;load 30\nR;k:1;marker 200 70\nR;k:1;sum(float*) 10\nR;k:1;sum(float*);load 40\n", "R", "simulated Radeon"); b.String() != want {
@@ -261,18 +261,18 @@ func TestMarkersElsewhere(t *testing.T) {
 	}
 	b.Reset()
 	must(t, h.WaveList().WriteCSV(&b))
-	if row := "\n0,,true,1,0,0,0,150,200,50,,,,,,function,sum(float*),0\n"; !strings.Contains(b.String(), row) {
+	if row := "\n0,,true,1,0,0,0,0,150,200,50,,,,,,function,sum(float*),0,\n"; !strings.Contains(b.String(), row) {
 		t.Errorf("no row %q in\n%s", row, b.String())
 	}
 	g := newGrid(100, 200, 10)
 	g.rows[slot{}] = make([]int64, 30)
-	p := h.picture(&hotPart{engine: 1}, g)
+	p := h.picture(h.parts[0], g)
 	if len(p.Rows) != 2 || p.Rows[1][1] != "  aaabaaaa" || !strings.Contains(p.Notes[0], "a load, b sum(float*)") {
 		t.Errorf("picture %+v", p)
 	}
 	var page pageData
 	h.pageMarkers(&page)
-	if len(page.Markers) != 6 || page.Markers[1] != [9]int64{0, 1, 0, 0, 0, 150, 200, 0, 1} || page.Names[1] != "sum(float*)" {
+	if len(page.Markers) != 6 || page.Markers[1] != [8]int64{0, 0, 0, 0, 150, 200, 0, 1} || page.Names[1] != "sum(float*)" {
 		t.Errorf("page %+v, %q", page.Markers, page.Names)
 	}
 }

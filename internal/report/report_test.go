@@ -113,7 +113,7 @@ func TestUnreadableAgain(t *testing.T) {
 		}
 	}
 	l.Tables(0)
-	if n := l.Quality.Notes; n[len(n)-1].Text != "the tables are not whole: engine 0, read again: unexpected EOF" {
+	if n := l.Quality.Notes; n[len(n)-1].Text != "the tables are not whole: a, read again: unexpected EOF" {
 		t.Errorf("notes %+v", n)
 	}
 }

@@ -26,10 +26,13 @@ type WaveList struct {
 
 // WaveCost is one traced wave.
 type WaveCost struct {
-	Dispatch int    `json:"dispatch"`
+	Dispatch Index  `json:"dispatch"`
 	Kernel   string `json:"kernel"`
-	Engine   int    `json:"engine"`
-	CU       int    `json:"cu"`
+	Engine   Index  `json:"engine"`
+	File     string `json:"file,omitempty"` // of trace files
+	CU       int    `json:"cu"`             // array and unit in one
+	Array    int    `json:"array"`
+	Unit     int    `json:"unit"` // WGP, or CU on gfx9, of the array
 	SIMD     int    `json:"simd"`
 	Slot     int    `json:"slot"`
 	Start    int64  `json:"start"`
@@ -40,9 +43,12 @@ type WaveCost struct {
 
 // Occupancy is how many waves were in a place at once: on an engine, or, with Unit or SIMD, in a part of it. All waves of the traces count.
 type Occupancy struct {
-	Dispatch int     `json:"dispatch"`
-	Engine   int     `json:"engine"`
-	CU       *int    `json:"cu"`   // null: the whole engine
+	Dispatch Index   `json:"dispatch"`
+	Engine   Index   `json:"engine"`
+	File     string  `json:"file,omitempty"`
+	CU       *int    `json:"cu"` // array and unit in one; null: the whole engine
+	Array    *int    `json:"array"`
+	Unit     *int    `json:"unit"`
 	SIMD     *int    `json:"simd"` // null: the whole unit
 	Waves    int64   `json:"waves"`
 	Most     int64   `json:"most"`
@@ -52,15 +58,21 @@ type Occupancy struct {
 // WaveList lists the waves whose instructions were traced, in order of start.
 func (h *Hot) WaveList() *WaveList { return &WaveList{Quality: h.Quality, hot: h} }
 
-func (h *Hot) costOf(w *TracedWave) WaveCost {
-	return WaveCost{w.Dispatch, h.kernelName(w.Kernel), w.Engine, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, w.Cost.Cycles(), w.Cost}
+func (h *Hot) costOf(p *hotPart, w *TracedWave) WaveCost {
+	return WaveCost{
+		p.dispatch, h.kernelName(w.Kernel), p.engine, p.file, w.CU, arrayOf(h.family, w.CU), unitOf(h.family, w.CU), w.SIMD, w.Slot, w.Start, w.Stop,
+		w.Cost.Cycles(), w.Cost,
+	}
 }
+
+// files says whether trace files were read, whose names tell streams apart.
+func (h *Hot) files() bool { return len(h.parts) > 0 && h.parts[0].file != "" }
 
 // eachWave gives the traced waves, by dispatch and engine, then in order of start.
 func (h *Hot) eachWave(f func(w *WaveCost)) {
 	for _, p := range h.parts {
 		p.again(again{wave: func(w *TracedWave) {
-			c := h.costOf(w)
+			c := h.costOf(p, w)
 			f(&c)
 		}})
 	}
@@ -74,6 +86,9 @@ func (l *WaveList) Tables(limit int) []Table {
 		Number("dispatch"), Number("engine"), Number("array"), Number(unit), Number("simd"), Number("slot"), Number("start"), Number("cycles"),
 		Number("idle %"), Number("stall %"), Number("issue %"), Number("hidden %"), Number("instructions"), Text("kernel"),
 	}}
+	if h.files() {
+		t.Columns = append(t.Columns, Text("file"))
+	}
 	var pictures []Table
 	total := int64(0)
 	for _, p := range h.parts {
@@ -84,9 +99,15 @@ func (l *WaveList) Tables(limit int) []Table {
 				if limit > 0 && len(t.Rows) >= limit {
 					return
 				}
-				w := h.costOf(tw)
-				t.Add(w.Dispatch, w.Engine, arrayOf(h.family, w.CU), unitOf(h.family, w.CU), w.SIMD, w.Slot, w.Start, w.Cycles,
-					percent(w.Idle, w.Cycles), percent(w.Stall, w.Cycles), percent(w.Issue, w.Cycles), percent(w.Hidden, w.Cycles), w.Hits, w.Kernel)
+				w := h.costOf(p, tw)
+				row := []any{
+					w.Dispatch.cell(), w.Engine.cell(), w.Array, w.Unit, w.SIMD, w.Slot, w.Start, w.Cycles,
+					percent(w.Idle, w.Cycles), percent(w.Stall, w.Cycles), percent(w.Issue, w.Cycles), percent(w.Hidden, w.Cycles), w.Hits, w.Kernel,
+				}
+				if h.files() {
+					row = append(row, w.File)
+				}
+				t.Add(row...)
 			}
 		}
 		var g *grid
@@ -122,14 +143,21 @@ func (l *WaveList) occupancy() Table {
 		Number("dispatch"), Number("engine"), Number("waves"), Number("most at once"), Number("mean"), Number(unit + "s used"), Number("most on a " + unit),
 		Number("mean on a " + unit), Number("SIMDs used"), Number("most on a SIMD"), Number("mean on a SIMD"),
 	}}
+	if l.hot.files() {
+		t.Columns = append(t.Columns, Text("file"))
+	}
 	for _, p := range l.hot.parts {
 		c := &p.crowd
 		if c.all.waves == 0 {
 			continue
 		}
-		row := []any{p.dispatch, p.engine, c.all.waves, c.all.most, ratio(c.all.lives, c.all.busy)}
+		row := []any{p.dispatch.cell(), p.engine.cell(), c.all.waves, c.all.most, ratio(c.all.lives, c.all.busy)}
 		row = append(row, sumOf(c.units)...)
-		t.Add(append(row, sumOf(c.simds)...)...)
+		row = append(row, sumOf(c.simds)...)
+		if l.hot.files() {
+			row = append(row, p.file)
+		}
+		t.Add(row...)
 	}
 	return t
 }
@@ -152,7 +180,11 @@ func (h *Hot) occupancies() []Occupancy {
 			continue
 		}
 		add := func(cu, simd *int, t *together) {
-			o := Occupancy{Dispatch: p.dispatch, Engine: p.engine, CU: cu, SIMD: simd, Waves: t.waves, Most: t.most}
+			o := Occupancy{Dispatch: p.dispatch, Engine: p.engine, File: p.file, CU: cu, SIMD: simd, Waves: t.waves, Most: t.most}
+			if cu != nil {
+				array, unit := arrayOf(h.family, *cu), unitOf(h.family, *cu)
+				o.Array, o.Unit = &array, &unit
+			}
 			if t.busy > 0 {
 				o.Mean = math.Round(1000*float64(t.lives)/float64(t.busy)) / 1000
 			}
@@ -225,10 +257,10 @@ func (g *grid) slots() []slot { return slices.SortedFunc(maps.Keys(g.rows), slot
 // below tells the innermost marker.
 func (h *Hot) picture(p *hotPart, g *grid) Table {
 	t := Table{
-		Title:   fmt.Sprintf("dispatch %d engine %d, cycles %d to %d, %d a column (# issue, s stall, . idle, blank: no wave)", p.dispatch, p.engine, g.from, g.to, g.per),
+		Title:   fmt.Sprintf("%s, cycles %d to %d, %d a column (# issue, s stall, . idle, blank: no wave)", p.name(), g.from, g.to, g.per),
 		Columns: []Column{Text("slot"), Text("time")},
 	}
-	strips := newMarkerStrips(markersOf(h.Markers, p.dispatch, p.engine), g)
+	strips := newMarkerStrips(markersIn(h.Markers, p.stream), g)
 	for _, s := range g.slots() {
 		var b strings.Builder
 		for col := range g.columns {
@@ -258,7 +290,7 @@ func (l *WaveList) WriteCSV(w io.Writer) error {
 	h := l.hot
 	cw := csv.NewWriter(w)
 	row := []string{
-		"dispatch", "kernel", "simulated", "engine", "cu", "simd", "slot", "start", "stop", "cycles", "idle", "stall", "issue", "hidden", "instructions", "kind", "name", "depth",
+		"dispatch", "kernel", "simulated", "engine", "array", strings.ToLower(unitName(h.family)), "simd", "slot", "start", "stop", "cycles", "idle", "stall", "issue", "hidden", "instructions", "kind", "name", "depth", "file",
 	}
 	if err := cw.Write(row); err != nil {
 		return err
@@ -269,14 +301,14 @@ func (l *WaveList) WriteCSV(w io.Writer) error {
 		simulated = strconv.FormatBool(*h.Device.Simulated)
 	}
 	h.eachWave(func(w *WaveCost) {
-		row = append(row[:0], num(int64(w.Dispatch)), text(w.Kernel), simulated, num(int64(w.Engine)), num(int64(w.CU)), num(int64(w.SIMD)), num(int64(w.Slot)), num(w.Start),
-			num(w.Stop), num(w.Cycles), num(w.Idle), num(w.Stall), num(w.Issue), num(w.Hidden), num(w.Hits), "wave", "", "")
+		row = append(row[:0], w.Dispatch.String(), text(w.Kernel), simulated, w.Engine.String(), num(int64(w.Array)), num(int64(w.Unit)), num(int64(w.SIMD)), num(int64(w.Slot)),
+			num(w.Start), num(w.Stop), num(w.Cycles), num(w.Idle), num(w.Stall), num(w.Issue), num(w.Hidden), num(w.Hits), "wave", "", "", text(w.File))
 		_ = cw.Write(row) // Error tells
 	})
 	for i := range h.Markers {
 		m := &h.Markers[i]
-		row = append(row[:0], num(int64(m.Dispatch)), "", simulated, num(int64(m.Engine)), num(int64(m.CU)), num(int64(m.SIMD)), num(int64(m.Slot)), num(m.Start), num(m.Stop),
-			num(m.Stop-m.Start), "", "", "", "", "", m.Kind, text(m.Name), num(int64(m.Depth)))
+		row = append(row[:0], m.Dispatch.String(), "", simulated, m.Engine.String(), num(int64(m.Array)), num(int64(m.Unit)), num(int64(m.SIMD)), num(int64(m.Slot)),
+			num(m.Start), num(m.Stop), num(m.Stop-m.Start), "", "", "", "", "", m.Kind, text(m.Name), num(int64(m.Depth)), text(m.File))
 		_ = cw.Write(row)
 	}
 	cw.Flush()

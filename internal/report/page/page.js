@@ -108,14 +108,14 @@ async function unpack() {
   let at = 0;
   const next = () => { let v = 0, s = 1; for (;;) { const c = b[at++]; v += (c & 127) * s; if (c < 128) return v; s *= 128; } };
   for (let n = next(); n > 0; n--) {
-    const o = { dispatch: next(), engine: next(), waves: next(), most: next(), steps: [] };
+    const o = { stream: streams.length, waves: next(), most: next(), steps: [] };
     let t = 0;
     for (let k = next(); k > 0; k--) o.steps.push([t += next(), next(), next() / 100]);
     streams.push(o);
   }
   if (next() === 1) {
     for (let n = next(); n > 0; n--) {
-      const o = { dispatch: next(), engine: next(), from: next(), per: next(), cells: next(), rows: [] };
+      const o = { stream: next(), from: next(), per: next(), cells: next(), rows: [] };
       for (let k = next(); k > 0; k--) {
         const r = { key: next() * 4096 + next() * 64 + next(), sums: new Float64Array(3 * o.cells) };
         for (let i = 0; i < r.sums.length; i++) r.sums[i] = next();
@@ -126,7 +126,7 @@ async function unpack() {
     return;
   }
   for (let n = next(); n > 0; n--) {
-    const w = { dispatch: next(), engine: next(), cu: next(), simd: next(), slot: next(), start: next() };
+    const w = { stream: next(), cu: next(), simd: next(), slot: next(), start: next() };
     w.stop = w.start + next();
     const count = next();
     w.site = new Uint32Array(count); w.time = new Float64Array(count); w.stall = new Uint32Array(count); w.dur = new Uint32Array(count);
@@ -151,9 +151,8 @@ function pickGroup() {
 function makeGroups() {
   const map = new Map();
   const group = (o) => {
-    const key = o.dispatch + ":" + o.engine;
-    let g = map.get(key);
-    if (!g) map.set(key, g = { dispatch: o.dispatch, engine: o.engine, from: Infinity, to: -Infinity, rows: new Map(), marks: new Map(), steps: [], most: 1, all: 0, traced: 0 });
+    let g = map.get(o.stream);
+    if (!g) map.set(o.stream, g = { stream: o.stream, from: Infinity, to: -Infinity, rows: new Map(), marks: new Map(), steps: [], most: 1, all: 0, traced: 0 });
     return g;
   };
   const row = (g, key) => {
@@ -179,14 +178,13 @@ function makeGroups() {
     for (const r of o.rows) g.rows.set(r.key, r);
   }
   for (const m of data.markers) {
-    const g = group({ dispatch: m[0], engine: m[1] }), key = m[2] * 4096 + m[3] * 64 + m[4];
-    if (g.from === Infinity) { g.from = m[5]; g.to = m[6]; }
-    g.from = Math.min(g.from, m[5]); g.to = Math.max(g.to, m[6]);
+    const g = group({ stream: m[0] }), key = m[1] * 4096 + m[2] * 64 + m[3];
+    g.from = Math.min(g.from, m[4]); g.to = Math.max(g.to, m[5]);
     if (!g.rows.has(key)) g.rows.set(key, []);
     if (!g.marks.has(key)) g.marks.set(key, []);
-    g.marks.get(key).push({ start: m[5], stop: m[6], depth: m[7], name: m[8] });
+    g.marks.get(key).push({ start: m[4], stop: m[5], depth: m[6], name: m[7] });
   }
-  groupList = [...map.values()].sort((a, b) => (b.traced > 0) - (a.traced > 0) || a.dispatch - b.dispatch || a.engine - b.engine);
+  groupList = [...map.values()].sort((a, b) => (b.traced > 0) - (a.traced > 0) || a.stream - b.stream);
   for (const g of groupList) {
     g.to = Math.max(g.to, g.from + 1);
     g.order = [...g.rows.keys()].sort((a, b) => a - b);
@@ -199,7 +197,7 @@ function makeGroups() {
     g.height = y;
     for (const list of g.rows.values()) if (Array.isArray(list)) list.sort((a, b) => a.start - b.start);
     const what = g.sums ? "instructions in sums" : `${num(g.traced)} with instructions`;
-    $("group").append(new Option(`dispatch ${g.dispatch} (${data.kernels[g.dispatch] || "?"}), engine ${g.engine}: ${num(g.all)} waves, ${what}`, groupList.indexOf(g)));
+    $("group").append(new Option(`${data.streams[g.stream].name}, ${data.streams[g.stream].kernel || "?"}: ${num(g.all)} waves, ${what}`, groupList.indexOf(g)));
   }
   $("group").onchange = pickGroup;
   pickGroup();
