@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -133,17 +134,18 @@ func listCounters(args []string) (listing, error) {
 		Assumed    bool   `json:"assumed"`
 		Uncounted  string `json:"not_simulated,omitempty"` // why a simulated GPU does not count it
 		Text       string `json:"description,omitempty"`
+		Differs    string `json:"differs,omitempty"` // other AMD tables that give the event another number
 	}
 	l := listing{table: report.Table{Title: g.Name + " (" + g.Target + ")", Columns: []report.Column{
 		report.Text("counter"), report.Text("block"), report.Number("event"), report.Number("at_once"), report.Number("instances"),
 		report.Number("engines"), report.Number("arrays"), report.Number("wgps"), report.Text("verified"),
-		report.Text("simulated"), report.Text("description"),
+		report.Text("simulated"), report.Text("description"), report.Text("differs"),
 	}}}
 	rows := []row{}
 	for _, c := range perfctr.Counters(g) {
 		limit := perfctr.Limit(g, c.Block)
 		why, text := open.Uncounted(g.Target, c.Block, c.Event), perfctr.Description(c.Name)
-		rows = append(rows, row{c.Name, c.Block, c.Event, limit, c.Instances, c.Engines, c.Arrays, c.WGPs, c.Unverified, c.Assumed, why, text})
+		rows = append(rows, row{c.Name, c.Block, c.Event, limit, c.Instances, c.Engines, c.Arrays, c.WGPs, c.Unverified, c.Assumed, why, text, c.Differs})
 		verified := "yes"
 		switch {
 		case c.Unverified:
@@ -155,7 +157,7 @@ func listCounters(args []string) (listing, error) {
 		if why != "" {
 			simulated = "no"
 		}
-		l.table.Add(c.Name, c.Block, c.Event, limit, c.Instances, c.Engines, c.Arrays, c.WGPs, verified, simulated, text)
+		l.table.Add(c.Name, c.Block, c.Event, limit, c.Instances, c.Engines, c.Arrays, c.WGPs, verified, simulated, text, cmp.Or(c.Differs, "none"))
 	}
 	if len(rows) == 0 {
 		l.table.Notes = append(l.table.Notes, g.Target+" has no counter table")

@@ -42,6 +42,8 @@ type counterRow struct {
 	block uint8 // of the target's table
 	event uint16
 	how   Verification
+
+	differs string // other AMD tables' numbers
 }
 
 type counterTable struct {
@@ -80,13 +82,15 @@ type Counter struct {
 	WGPs        int  // of an array
 	Assumed     bool // the event number is a sister target's or another source's, as rocprofiler lists none
 	Unverified  bool // the event number is another target's and may be wrong here
+
+	Differs string // other AMD tables that give the event another number: "soc24_enum.h: 97"
 }
 
 func (t *counterTable) counter(g *gpu.GPU, r *counterRow) Counter {
 	b := &t.blocks[r.block]
 	c := Counter{
 		Name: r.name, Block: b.name, Event: int(r.event), Instances: int(b.instances), Engines: 1, Arrays: 1, WGPs: 1,
-		Assumed: r.how == assumed, Unverified: r.how == unverified,
+		Assumed: r.how == assumed, Unverified: r.how == unverified, Differs: r.differs,
 	}
 	if b.scope != perDie {
 		c.Engines = g.SEs

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -316,5 +317,65 @@ func TestUnmeasured(t *testing.T) {
 	rs, err := perfctr.Read(g, l, make([]byte, l.Bytes), perfctr.Conditions{StablePower: true, Unmeasured: map[string]string{"GRBM_COUNT": "no clock", "SQ_WAVES": ""}})
 	if err != nil || rs[0].Total.NA != "" || rs[1].Total.NA != "no clock" || rs[1].Values[0].NA != "no clock" {
 		t.Errorf("%v, %+v", err, rs)
+	}
+}
+
+// Where another AMD table numbers an event otherwise, its number stands beside ours: all of those that differ, and no others.
+func TestDiffers(t *testing.T) {
+	for _, c := range []struct {
+		target, counter string
+		event           int
+		differs         string
+	}{
+		{"gfx1201", "GL2C_EA_RDREQ_128B", 148, "soc24_enum.h: 97"},
+		{"gfx1201", "SQ_WAVES", 4, ""},
+		{"gfx1100", "TCP_REQ_MISS", 17, "soc21_enum.h: 18"},
+		{"gfx942", "SQ_ACTIVE_INST_ANY", 101, "vega10_enum.h: 68"},
+	} {
+		for _, got := range perfctr.Counters(lookup(t, c.target)) {
+			if got.Name == c.counter && (got.Event != c.event || got.Differs != c.differs) {
+				t.Errorf("%s: %s is %d, differs %q; want %d, %q", c.target, c.counter, got.Event, got.Differs, c.event, c.differs)
+			}
+		}
+	}
+	data, err := os.ReadFile(sharedtest.Path(t, "hw", "events.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := map[string]map[string]string{} // by family and counter: number by source
+	for line := range strings.Lines(string(data)) {
+		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t") // arch, block, event, name, enum, source
+		if len(cells) != 6 {
+			continue
+		}
+		key := cells[0] + " " + strings.ToUpper(strings.Replace(cells[3], "_PERF_SEL_", "_", 1))
+		if events[key] == nil {
+			events[key] = map[string]string{}
+		}
+		events[key][cells[5]] = cells[2]
+	}
+	noted := map[string]int{}
+	for _, target := range []string{"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1151", "gfx1200", "gfx1201"} {
+		g := lookup(t, target)
+		for _, c := range perfctr.Counters(g) {
+			var want []string
+			for source, n := range events[g.Family.String()+" "+c.Name] {
+				if n != strconv.Itoa(c.Event) {
+					want = append(want, source+": "+n)
+				}
+			}
+			slices.Sort(want)
+			if got := strings.Join(want, ", "); c.Differs != got {
+				t.Errorf("%s: %s is %d, differs %q, want %q", target, c.Name, c.Event, c.Differs, got)
+			}
+			if c.Differs != "" {
+				noted[target+" "+c.Block]++
+			}
+		}
+	}
+	for block, n := range map[string]int{"gfx1201 GL2C": 6, "gfx942 SQ": 47, "gfx942 TCC": 13, "gfx90a SQ": 48, "gfx90a TCC": 19, "gfx1100 TCP": 1} {
+		if noted[block] != n {
+			t.Errorf("%s: %d events differ, want %d", block, noted[block], n)
+		}
 	}
 }

@@ -174,7 +174,7 @@ func (g *generator) writeBlocks() error {
 }
 
 func (g *generator) writeCounters() error {
-	t, err := g.read("counters.tsv", "targets", "counter", "block", "event", "verified")
+	t, err := g.read("counters.tsv", "targets", "counter", "block", "event", "verified", "differs")
 	if err != nil {
 		return err
 	}
@@ -184,6 +184,12 @@ func (g *generator) writeCounters() error {
 		name := r.Str("counter")
 		if how[r.Str("verified")] == "" {
 			r.Errorf("verified: %q is not yes, assumed or no", r.Str("verified"))
+		}
+		for _, d := range r.List("differs", ", ") {
+			source, event, ok := strings.Cut(d, ": ")
+			if n := r.Num("differs", event, 1023); !ok || source == "" || n == r.Uint("event", 1023) {
+				r.Errorf("differs: %q is not a source with another number", d)
+			}
 		}
 		for _, target := range g.listed(r) {
 			block := slices.Index(g.blocks[target], r.Str("block"))
@@ -196,7 +202,7 @@ func (g *generator) writeCounters() error {
 			if rows[target][name] != "" {
 				r.Errorf("%s of %s is listed twice", name, target)
 			}
-			rows[target][name] = fmt.Sprintf("{%q, %d, %d, %s},\n", name, block, r.Uint("event", 1023), how[r.Str("verified")])
+			rows[target][name] = fmt.Sprintf("{%q, %d, %d, %s, %q},\n", name, block, r.Uint("event", 1023), how[r.Str("verified")], r.Str("differs"))
 		}
 	}
 	if t.Err() != nil {
