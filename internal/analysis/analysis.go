@@ -36,6 +36,7 @@ type Site struct {
 	Class  isa.Class
 	Adds   Counters // that it keeps busy until its data is there
 	Waits  Waits    // of waits: how much may be left
+	Words  uint8    // of LDS instructions: dwords that they move for each lane
 }
 
 // key tells sites apart.
@@ -133,6 +134,7 @@ func (c *InstCost) join(o *InstCost, remap []int32) {
 	c.LatencySum += o.LatencySum
 	c.LatencyMax = max(c.LatencyMax, o.LatencyMax)
 	c.Between += o.Between
+	c.Timed.join(&o.Timed)
 	c.Drained += o.Drained
 	for site, n := range o.WaitedFor {
 		if c.WaitedFor == nil {
@@ -152,7 +154,8 @@ type InstCost struct {
 	// Of memory instructions that a wait waited for: cycles from issue to the end of that wait, an upper bound of their latency.
 	Loads, LatencySum, LatencyMax int64
 	Between                       int64 // instructions between them and those waits, in all
-	// Of waits: cycles by the site waited for, and how many instructions they waited for in all.
+	Timed                         Timed // of LDS instructions: those whose latency is known
+	// Of waits: cycles by the site waited for, and how many instructions of vector memory they waited for in all.
 	WaitedFor map[int32]int64
 	Drained   int64
 

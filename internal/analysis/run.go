@@ -125,7 +125,7 @@ func (r *Run) Begin(w Wave) *Life {
 	for i := range q.q {
 		q.q[i] = q.q[i][:0]
 	}
-	q.n = 0
+	q.n, q.words = 0, 0
 	clear(l.seen)
 	*l = Life{Wave: w, simd: s, recs: l.recs[:0], seen: l.seen, First: -1, last: -1, prev: w.Start, added: w.Start, hold: math.MaxInt64, from: math.MaxInt64, queues: q}
 	s.lives = append(s.lives, l)

@@ -37,7 +37,7 @@ func SiteOf(w Where, in *isa.Inst) Site {
 			s.Adds = 0
 		}
 	case isa.LDS:
-		s.Adds = AddsLDS
+		s.Adds, s.Words = AddsLDS, ldsWords(in)
 	case isa.VMEM, isa.Global, isa.Scratch, isa.Image, isa.Flat:
 		s.Adds = vectorCounters(in)
 	case isa.Wait:
@@ -67,6 +67,21 @@ func vectorCounters(in *isa.Inst) Counters {
 		adds |= AddsLDS // a generic address may be in LDS
 	}
 	return adds
+}
+
+// ldsWords is how many dwords an LDS instruction moves for each lane.
+func ldsWords(in *isa.Inst) uint8 {
+	data, dst := 0, 0
+	for i := range in.NumArgs() {
+		switch a := in.Arg(i); {
+		case a.Field == isa.FieldVaddr || a.Kind != isa.ArgVGPR && a.Kind != isa.ArgAGPR:
+		case a.Dir == isa.In:
+			data += a.Regs()
+		default:
+			dst += a.Regs()
+		}
+	}
+	return uint8(max(data, dst, 1))
 }
 
 // waitsOf reads a wait's limits. Fields of s_waitcnt: GFX9 vmcnt 3..0 and 15..14, lgkmcnt 11..8; RDNA3 vmcnt 15..10, lgkmcnt 9..4; a field of
@@ -105,12 +120,16 @@ func waitsOf(in *isa.Inst) Waits {
 type queues struct {
 	q [numCounters][]outstanding
 	n int64 // instructions so far
+
+	words int64 // dwords a lane that were asked of LDS so far
 }
 
 type outstanding struct {
 	site   int32
 	issued int64
 	n      int64 // instructions before it
+	words  int64 // of LDS: dwords a lane that the wave had asked for and not got, its own included
+	before int64 // and all that it had ever asked for before
 }
 
 // maxOutstanding bounds a queue: code that never waits forgets the oldest.
@@ -151,27 +170,36 @@ func (q *queues) step(p *Profile, site int32, x Window) {
 		if len(q.q[c]) >= maxOutstanding {
 			q.q[c] = q.q[c][1:]
 		}
-		q.q[c] = append(q.q[c], outstanding{site, x.Issue, q.n})
+		o := outstanding{site: site, issued: x.Issue, n: q.n, before: q.words}
+		if s.Words > 0 {
+			before := q.words
+			if len(q.q[c]) > 0 {
+				before = q.q[c][0].before
+			}
+			o.words = q.words + int64(s.Words) - before
+		}
+		q.q[c] = append(q.q[c], o)
 	}
+	q.words += int64(s.Words)
 	if s.Class != isa.Wait {
 		return
 	}
 	most := [numCounters]int16{s.Waits.Load, s.Waits.Store, s.Waits.LDS, s.Waits.Scalar}
-	waitedFor, slowest := int32(-1), kindLDS
-	var last int64
+	var waitedFor outstanding
+	slowest, last := -1, int64(0)
 	for c, most := range most {
 		if most < 0 || len(q.q[c]) <= int(most) {
 			continue
 		}
 		for _, o := range q.q[c][:len(q.q[c])-int(most)] {
 			kind := kindOf(p.Insts[o.site].Class)
-			slowest = max(slowest, kind)
-			if due := o.issued + headStart[kind]; waitedFor < 0 || due >= last {
-				waitedFor, last = o.site, due
+			if due := o.issued + headStart[kind]; slowest < 0 || due >= last {
+				waitedFor, last = o, due
 			}
+			slowest = max(slowest, kind)
 		}
 	}
-	if waitedFor < 0 {
+	if slowest < 0 {
 		return
 	}
 	for c, most := range most {
@@ -198,5 +226,12 @@ func (q *queues) step(p *Profile, site int32, x Window) {
 	if s.WaitedFor == nil {
 		s.WaitedFor = map[int32]int64{}
 	}
-	s.WaitedFor[waitedFor] += x.End - x.Begin
+	s.WaitedFor[waitedFor.site] += x.End - x.Begin
+	if slowest == kindLDS {
+		t := &p.Insts[waitedFor.site].Timed
+		t.Of++
+		if x.End-x.Begin >= stalled && s.PC%codeLine != 0 {
+			t.add(x.End-waitedFor.issued, waitedFor.words)
+		}
+	}
 }

@@ -62,15 +62,17 @@ var rules = []Rule{
 	},
 	{
 		"lds-wait", "waits for LDS",
-		"A wait for LDS (lgkmcnt, dscnt) costs at least 5 % of all wave cycles although the accesses are fast: they are needed at once. Issue them earlier, load " +
-			"several at once (ds_load_b128), or let more waves share the SIMD.",
+		"A wait for LDS (lgkmcnt, dscnt) costs at least 5 % of all wave cycles, and bank conflicts do not show in the kernel. Where an access takes some tens of cycles its data is needed " +
+			"at once: issue it earlier, load several at once (ds_load_b128), or let more waves share the SIMD. Where it takes hundreds it stands behind others in a full queue: read " +
+			"less from LDS, for one by keeping values in registers.",
 		ldsWait,
 	},
 	{
 		"lds-conflict", "LDS accesses that take long: bank conflicts",
-		"Waits for an LDS access cost at least 5 % of all wave cycles, and it takes 128 cycles or more from issue to data; without conflicts it takes 30 to 60. Lanes that reach " +
-			"one bank at different addresses are served one after the other: with a stride of 2, 4, 8, 16 or 32 words an access takes up to 32 turns. Pad rows by one " +
-			"element, or change the stride to an odd number.",
+		"Waits for LDS accesses of a kernel cost at least 5 % of all wave cycles, and these accesses are slower than a full LDS queue explains: half of those whose end a wait shows take one and a half times " +
+			"as long or longer as one access alone (64 cycles) and all that the waves sharing the LDS have outstanding with it, served 32 dwords at a time. Waits that took off other memory, too, or that begin a line " +
+			"of code do not count. Lanes that reach one bank at different addresses are served one after the other: words 2, 4, 8, 16 or 32 apart take as many turns. Where " +
+			"few waves run, short strides cost little, and the rule is silent. Pad rows by one element, or change the stride to an odd number.",
 		ldsConflict,
 	},
 	{
@@ -200,30 +202,6 @@ func waitForAll(h *Hot, r *Rule) []Advice {
 		}
 		list = append(list, h.at(r, wait, cycles, "waits for %.1f loads each of the %d times it runs in a wave: %d cycles (%s)",
 			float64(wait.Drained)/float64(wait.Hits), wait.Hits/wait.Waves, cycles, h.share(cycles)))
-	})
-	return list
-}
-
-// slowLDS is the mean time from issue to data, in cycles, above which conflicts are the likely reason: an access without them takes 30 to 60.
-const slowLDS = 128
-
-func ldsWait(h *Hot, r *Rule) []Advice     { return ldsWaits(h, r, false) }
-func ldsConflict(h *Hot, r *Rule) []Advice { return ldsWaits(h, r, true) }
-
-// ldsWaits speaks of waits for LDS whose access was slow, or was not.
-func ldsWaits(h *Hot, r *Rule, slow bool) []Advice {
-	var list []Advice
-	h.waits(func(wait, load *analysis.InstCost, cycles int64) {
-		if load == nil || load.Class != isa.LDS || load.Loads == 0 || !h.worth(cycles) || len(list) >= 3 {
-			return
-		}
-		mean := load.LatencySum / load.Loads
-		if mean >= slowLDS != slow {
-			return
-		}
-		p := h.Place(load.Where)
-		list = append(list, h.at(r, wait, cycles, "%d cycles (%s) waiting for %s at %#x (%s), which takes %d cycles from issue to data on average",
-			cycles, h.share(cycles), p.Text, load.PC, p.Line(), mean))
 	})
 	return list
 }

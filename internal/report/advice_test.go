@@ -39,10 +39,46 @@ func waitSite(load, lds int16) analysis.Site {
 	return analysis.Site{Class: isa.Wait, Waits: analysis.Waits{Load: load, Store: -1, LDS: lds, Scalar: -1}}
 }
 
+// Only what a full queue of all waves does not explain is a bank conflict.
+func TestConflicts(t *testing.T) {
+	read := func(words uint8) analysis.Site {
+		return analysis.Site{Class: isa.LDS, Adds: analysis.AddsLDS, Words: words}
+	}
+	load := analysis.Site{Class: isa.Global, Adds: analysis.AddsLoad}
+	loop := func(reads int, stall int32) []turn {
+		return append(slices.Repeat([]turn{{0, 0, 1}}, reads), turn{1, stall, 1})
+	}
+	few := slices.Concat(slices.Repeat(loop(1, 40), 9), loop(1, 600)) // one in ten waits for something else
+	for _, c := range []struct {
+		name     string
+		sites    []analysis.Site
+		loop     []turn
+		waves    int
+		conflict bool
+	}{
+		{"one read, slow", []analysis.Site{read(1), waitSite(-1, 0)}, loop(1, 300), 2, true},
+		{"one read, fast", []analysis.Site{read(1), waitSite(-1, 0)}, loop(1, 60), 2, false},
+		{"a full queue", []analysis.Site{read(4), waitSite(-1, 0)}, loop(16, 300), 4, false},
+		{"a full queue that takes longer than it should", []analysis.Site{read(4), waitSite(-1, 0)}, loop(16, 1500), 4, true},
+		{"few are slow", []analysis.Site{read(1), waitSite(-1, 0)}, few, 2, false},
+		{"vector memory came with it", []analysis.Site{read(1), waitSite(0, 0), load}, append([]turn{{2, 0, 1}}, loop(1, 300)...), 2, false},
+	} {
+		var rules []string
+		for _, a := range adviceOf(c.sites, c.loop, 20, c.waves) {
+			if a.Rule == "lds-conflict" || a.Rule == "lds-wait" {
+				rules = append(rules, a.Rule)
+			}
+		}
+		if got := slices.Contains(rules, "lds-conflict"); got != c.conflict || len(rules) > 1 {
+			t.Errorf("%s: %v", c.name, rules)
+		}
+	}
+}
+
 // Each rule speaks where its fault is and is silent without it, names an instruction, and has numbers.
 func TestEachRule(t *testing.T) {
 	load := analysis.Site{Class: isa.Global, Adds: analysis.AddsLoad}
-	lds := analysis.Site{Class: isa.LDS, Adds: analysis.AddsLDS}
+	lds := analysis.Site{Class: isa.LDS, Adds: analysis.AddsLDS, Words: 1}
 	scalar := analysis.Site{Class: isa.SMEM_, Adds: analysis.AddsLDS}
 	valu := analysis.Site{Class: isa.VALU}
 	work := slices.Repeat([]turn{{2, 0, 4}}, 8) // more than may stand between a load and its wait
