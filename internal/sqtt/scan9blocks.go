@@ -13,14 +13,17 @@ const (
 	windowBlocks = windowBytes / 2 / blockUnits
 )
 
-// blockScan9 is what one decoder scans blocks with.
+// blockScan9 is what one decoder scans blocks with. Of a block's units each word has a bit.
 type blockScan9 struct {
-	begin [windowBlocks + 1]uint64 // of a block's units, where a token begins
-	stamp [windowBlocks + 1]uint64 // and where a TIME does
-	acc   uint64                   // at the end of the last block, the scan word with the time of all tokens that begin in the window
-	left  uint64                   // units to scan
-	size  uint64                   // of the window; 0 where it was not scanned by blocks
+	begin [windowBlocks + 1]uint64 // where a token begins, also behind the window's end, where all may be one
+	stamp [windowBlocks + 1]uint64 // where a TIME begins
+	event [windowBlocks + 1]uint64 // where an event does
+	times blockTimes9
+	size  uint64 // units of the window; 0 where it was not scanned by blocks
 }
+
+// blockTimes9 are the times of the tokens that would begin at a window's units.
+type blockTimes9 [windowBlocks * blockUnits]uint8
 
 // timeAfter is the timestamp of the next TIME behind the TIME_RESET that is the first of the events, before another one; false where
 // the window has no such TIME as a whole.

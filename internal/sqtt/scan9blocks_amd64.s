@@ -74,7 +74,7 @@ GLOBL blocks9<>(SB), RODATA|NOPTR, $144
 	ORQ  DI, CX
 
 // SUMS takes the times of 32 units, those of units that begin no token masked out by the bits of Y4 that shuffle has. It leaves
-// in sum what has passed at the end of every other unit since the first of 16.
+// in sum what has passed behind every other unit since the first of 16.
 #define SUMS(times, shuffle, sum) \
 	VPSHUFB shuffle, Y4, Y5; \
 	VPAND Y9, Y5, Y5; \
@@ -100,41 +100,35 @@ GLOBL blocks9<>(SB), RODATA|NOPTR, $144
 	VPSUBW Y5, sum, Y5; \
 	VPUNPCKLWD sum, Y5, Y4; \
 	VPUNPCKHWD sum, Y5, Y5; \
-	VMOVDQU X4, until-(160-off)(SP); \
-	VMOVDQU X5, until-(144-off)(SP); \
-	VEXTRACTI128 $1, Y4, until-(128-off)(SP); \
-	VEXTRACTI128 $1, Y5, until-(112-off)(SP)
+	VMOVDQU X4, until-(136-off)(SP); \
+	VMOVDQU X5, until-(120-off)(SP); \
+	VEXTRACTI128 $1, Y4, until-(104-off)(SP); \
+	VEXTRACTI128 $1, Y5, until-(88-off)(SP)
 
 // EVENT stores event k of those whose bits are in AX.
 #define EVENT(k) \
 	TZCNTQ AX, BX; \
 	BLSRQ AX, AX; \
-	MOVWLZX until-160(SP)(BX*2), CX; \
+	MOVWLZX until-136(SP)(BX*2), CX; \
 	ADDQ R13, BX; \
 	SHLQ $const_scanTime, CX; \
 	ADDQ BX, CX; \
 	MOVQ CX, (8*k)(R15)
 
-// On the stack: until, by unit of a block the time from the block's begin until then, with that of a token that begins there. Its
-// last words are what an EVENT too many reads.
-//
-// func scanBlocks9(b *blockScan9, kinds *scan9Kinds, win *window, events *eventList) uint64
-TEXT ·scanBlocks9(SB), NOSPLIT, $160-40
+// func blockTokens9(b *blockScan9, times *blockTimes9, kinds *scan9Kinds, win *window, blocks uint64)
+TEXT ·blockTokens9(SB), NOSPLIT, $8-40
 	MOVQ b+0(FP), DX
-	MOVQ kinds+8(FP), AX
-	MOVQ win+16(FP), SI
-	MOVQ events+24(FP), R15
+	MOVQ times+8(FP), R15
+	MOVQ kinds+16(FP), AX
+	MOVQ win+24(FP), SI
 	VBROADCASTI128 scan9Kinds_long(AX), Y15
 	VBROADCASTI128 scan9Kinds_event(AX), Y14
 	VBROADCASTI128 scan9Kinds_time(AX), Y13
 	VBROADCASTI128 blocks9<>+0(SB), Y12
 	VBROADCASTI128 blocks9<>+16(SB), Y11
 	VBROADCASTI128 blocks9<>+32(SB), Y10
-	VMOVDQA Y10, Y9
-	VBROADCASTI128 blocks9<>+48(SB), Y8
 	VPXOR Y7, Y7, Y7
-	VBROADCASTI128 blocks9<>+64(SB), Y6
-	XORL R13, R13 // scan word at the block's begin
+	XORL R13, R13 // the block
 	XORL R14, R14 // its units that a token before it covers
 
 block:
@@ -150,6 +144,8 @@ block:
 	MOVQ DI, R10
 	MOVQ R12, stamp-8(SP)
 	KINDS(0, Y0)
+	VMOVDQU Y0, (R15)
+	VMOVDQU Y1, 32(R15)
 	ORQ  AX, R11
 	ORQ  BX, R8
 	ORQ  CX, R9
@@ -160,12 +156,8 @@ block:
 	MOVQ R8, AX
 	COVER
 	ANDNQ R8, CX, AX
-	COVER
-	ANDNQ R8, CX, AX
-	COVER
-	ANDNQ R8, CX, AX
 
-cover:
+cover: // few blocks need more than one turn
 	COVER
 	MOVQ AX, BX
 	ANDNQ R8, CX, AX
@@ -174,6 +166,11 @@ cover:
 
 	ORQ  R14, CX
 	NOTQ CX // where tokens begin
+	MOVQ CX, blockScan9_begin(DX)(R13*8)
+	ANDQ CX, R12
+	MOVQ R12, blockScan9_stamp(DX)(R13*8)
+	ANDNQ CX, R11, R11
+	MOVQ R11, blockScan9_event(DX)(R13*8)
 	MOVQ AX, R14
 	SHRQ $63, R14
 	ANDQ AX, R9
@@ -182,21 +179,36 @@ cover:
 	ANDQ AX, R10
 	SHRQ $61, R10
 	ORQ  R10, R14
-	MOVWLZX R13, BX
-	SHRL $3, BX
-	ADDQ DX, BX
-	MOVQ CX, blockScan9_begin(BX)
-	MOVL $64, AX
-	MOVQ blockScan9_left(DX), DI
-	CMPQ DI, AX
-	CMOVQCS DI, AX
-	BZHIQ AX, CX, CX // and before the end
-	ANDQ CX, R12
-	MOVQ R12, blockScan9_stamp(BX)
-	ANDNQ CX, R11, AX // events
 
-	VMOVQ CX, X4
-	VPBROADCASTQ X4, Y4
+	INCQ R13
+	ADDQ $128, SI
+	ADDQ $64, R15
+	CMPQ R13, blocks+32(FP)
+	JCS  block
+
+	NOTQ R14
+	MOVQ R14, blockScan9_begin(DX)(R13*8)
+	VZEROUPPER
+	RET
+
+// On the stack: until, by unit of a block the time from the block's begin until then, with that of a token that begins there. Its
+// last words are what an EVENT too many reads.
+//
+// func blockEvents9(b *blockScan9, times *blockTimes9, events *eventList, blocks, last uint64) (n, time uint64)
+TEXT ·blockEvents9(SB), NOSPLIT, $136-56
+	MOVQ b+0(FP), DX
+	MOVQ times+8(FP), SI
+	MOVQ events+16(FP), R15
+	MOVQ blocks+24(FP), DI
+	VBROADCASTI128 blocks9<>+32(SB), Y9
+	VBROADCASTI128 blocks9<>+48(SB), Y8
+	VBROADCASTI128 blocks9<>+64(SB), Y6
+	XORL R13, R13 // scan word at the block's begin
+
+block:
+	VPBROADCASTQ blockScan9_begin(DX), Y4
+	VMOVDQU (SI), Y0
+	VMOVDQU 32(SI), Y1
 	SUMS(Y0, blocks9<>+80(SB), Y2)
 	SUMS(Y1, blocks9<>+112(SB), Y3)
 	CARRY(Y2)
@@ -207,6 +219,7 @@ cover:
 	UNTIL(Y0, Y2, 0)
 	UNTIL(Y1, Y3, 64)
 
+	MOVQ blockScan9_event(DX), AX
 	POPCNTQ AX, R8
 	EVENT(0)
 	EVENT(1)
@@ -222,24 +235,14 @@ cover:
 
 next:
 	MOVQ R9, R15
-	MOVWLZX until-34(SP), BX
+	DECQ DI
+	JEQ  end
+	MOVWLZX until-10(SP), BX
 	SHLQ $const_scanTime, BX
 	LEAQ 64(R13)(BX*1), R13
-	ADDQ $128, SI
-	SUBQ $64, DI
-	MOVQ DI, blockScan9_left(DX)
-	JA   block
-
-	MOVQ R13, blockScan9_acc(DX)
-	MOVWLZX R13, BX
-	SHRL $3, BX
-	NOTQ R14
-	MOVQ R14, blockScan9_begin(DX)(BX*1)
-	SUBQ events+24(FP), R15
-	SHRQ $3, R15
-	MOVQ R15, ret+32(FP)
-	VZEROUPPER
-	RET
+	ADDQ $64, SI
+	ADDQ $8, DX
+	JMP  block
 
 more:
 	ADDQ $64, R15
@@ -250,3 +253,15 @@ one:
 	TESTQ AX, AX
 	JNE  one
 	JMP  next
+
+end:
+	MOVQ last+32(FP), BX
+	MOVWLZX until-136(SP)(BX*2), CX
+	SHRQ $const_scanTime, R13
+	ADDQ CX, R13
+	MOVQ R13, time+48(FP)
+	SUBQ events+16(FP), R15
+	SHRQ $3, R15
+	MOVQ R15, n+40(FP)
+	VZEROUPPER
+	RET
