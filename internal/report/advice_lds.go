@@ -31,10 +31,8 @@ func (h *Hot) queued(lds *analysis.InstCost) float64 {
 // waveSize is the lanes of the waves that run the code at a place; 32 where it does not say.
 func (h *Hot) waveSize(w analysis.Where) int {
 	if w.Object >= 0 && w.Object < len(h.Objects) && h.Objects[w.Object] != nil {
-		for _, f := range h.functions(w.Object) {
-			if w.PC >= f.Addr && w.PC-f.Addr < f.size && f.Wave > 0 {
-				return f.Wave
-			}
+		if f := h.code.at(w.Object, w.PC); f != nil && f.Wave > 0 {
+			return f.Wave
 		}
 	}
 	return 32
@@ -47,7 +45,7 @@ func (h *Hot) conflicts(lds *analysis.InstCost) bool {
 
 // slowLDS is the waits of one kernel for LDS accesses that conflict.
 type slowLDS struct {
-	kernel    string
+	kernel    int32
 	wait, lds *analysis.InstCost // that cost most
 	cycles    int64
 	waits     int64
@@ -60,7 +58,7 @@ func (h *Hot) slowLDS() []*slowLDS {
 		if load == nil || load.Class != isa.LDS || !h.conflicts(load) {
 			return
 		}
-		kernel := h.Place(load.Where).Kernel
+		kernel := load.Kernel
 		i := slices.IndexFunc(list, func(s *slowLDS) bool { return s.kernel == kernel })
 		if i < 0 {
 			i = len(list)
@@ -92,7 +90,7 @@ func ldsWait(h *Hot, r *Rule) []Advice {
 			return
 		}
 		p := h.Place(load.Where)
-		if slices.ContainsFunc(slow, func(s *slowLDS) bool { return s.kernel == p.Kernel }) {
+		if slices.ContainsFunc(slow, func(s *slowLDS) bool { return s.kernel == load.Kernel }) {
 			return
 		}
 		list = append(list, h.at(r, wait, cycles, "%d cycles (%s) waiting for %s at %#x (%s), %d cycles from issue to data on average over %d accesses",
