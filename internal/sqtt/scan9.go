@@ -35,7 +35,7 @@ func newScan9Kinds(isEvent func(Kind) bool) *scan9Kinds {
 		switch {
 		case l.kind == KindMisc:
 			t.event[key] = 1<<misc9TimeReset | 1<<misc9Lost | 1<<misc9StallBegin | 1<<misc9StallEnd
-		case !isEvent(l.kind):
+		case !isEvent(l.kind) || l.kind == KindReg: // the walk takes no GFX9 REG
 		case l.kind == KindRegCs || l.kind == KindRegCsPriv: // bits 9..15 are their address, of which the first 16 are of use
 			t.event[key] = 1 << 0
 		default:

@@ -128,7 +128,7 @@ func TestScan9Blocks(t *testing.T) {
 			switch {
 			case l.kind == KindMisc && (typ == misc9TimeReset || typ == misc9Lost || typ == misc9StallBegin || typ == misc9StallEnd),
 				(l.kind == KindRegCs || l.kind == KindRegCsPriv) && isEvent(l.kind) && w>>9&127 < 16,
-				l.kind != KindRegCs && l.kind != KindRegCsPriv && isEvent(l.kind):
+				l.kind != KindRegCs && l.kind != KindRegCsPriv && l.kind != KindReg && isEvent(l.kind):
 				events = append(events, now<<scanTime|pos)
 			}
 			pos = after
