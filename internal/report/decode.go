@@ -125,7 +125,7 @@ func decodedOf(files []StreamFile, scans []*scanned) (*Decoded, error) {
 		d.Streams[i] = streamOf(&files[i], r)
 		q.stream(i, r)
 		name := files[i].Name
-		notes.losses(name, &r.Result)
+		notes.losses(name, r)
 		if h := r.header; r.Family == gpu.GFX9 && h != gpu.Unknown && h != gpu.GFX9 {
 			notes.add(name, capture.Warning, "begins with the header of a "+h.String()+" trace but was read as gfx9", "is --target right?")
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/rigprof/rigprof/internal/capture"
-	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
 // Quality says how far an output can be trusted; every output carries one. Null means unknown.
@@ -26,6 +25,7 @@ type Quality struct {
 	WavesComplete      int64  `json:"waves_complete"`
 	WavesStartOnly     int64  `json:"waves_start_only"`
 	WavesEndOnly       int64  `json:"waves_end_only"`
+	WavesMisplaced     int64  `json:"waves_misplaced"` // whole or not, in slots that no SIMD has: tokens were misread
 	WavesLaunched      *int64 `json:"waves_launched"`
 
 	LanesAtStart *float64 `json:"lanes_at_start"`         // active lanes of a wave when it starts, on average over the waves that tell
@@ -87,6 +87,7 @@ func (q *Quality) stream(engine int, r *scanned) {
 	q.WavesComplete += r.waves
 	q.WavesStartOnly += r.Losses.DroppedStarts + r.Losses.OpenAtEnd
 	q.WavesEndOnly += r.Losses.DroppedEnds
+	q.WavesMisplaced += r.misplaced()
 	q.LanesNA = noLanes
 	if q.lanes, q.laneWaves = q.lanes+r.lanes, q.laneWaves+r.laneWaves; q.laneWaves > 0 {
 		mean := math.Round(100*float64(q.lanes)/float64(q.laneWaves)) / 100
@@ -117,7 +118,7 @@ func (g *grouped) add(name, level, text, advice string) {
 }
 
 // losses remarks on what a stream lacks.
-func (g *grouped) losses(name string, r *sqtt.Result) {
+func (g *grouped) losses(name string, r *scanned) {
 	l := &r.Losses
 	if l.PacketsLost > 0 {
 		g.add(name, capture.Loss, "the hardware reports that it lost tokens", "trace fewer tokens or a smaller kernel")
@@ -127,6 +128,9 @@ func (g *grouped) losses(name string, r *sqtt.Result) {
 	}
 	if l.UnknownBits > 0 {
 		g.add(name, capture.Loss, "bits that match no token", "is the target right, and the file whole?")
+	}
+	if r.misplaced() > 0 {
+		g.add(name, capture.Loss, "waves in slots above 9, which no gfx9 SIMD has: bytes before them are missing or no tokens", "is the target right, and the file whole?")
 	}
 	if l.EmptyBytes > 0 {
 		g.add(name, capture.Loss, "lines of zeros inside the stream", "the engine may still have been writing when it was read")
@@ -216,6 +220,9 @@ func (q *Quality) lost() string {
 	}
 	if q.WavesEndOnly > 0 {
 		list = append(list, "the start of "+Plural(q.WavesEndOnly, "wave"))
+	}
+	if q.WavesMisplaced > 0 {
+		list = append(list, "step: "+Plural(q.WavesMisplaced, "wave")+" in slots that do not exist")
 	}
 	if len(list) == 0 {
 		return "nothing that shows"

@@ -1,11 +1,13 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
 // rowOf is a row of the quality block for people, by its first cell.
@@ -96,5 +98,38 @@ func TestCutQuality(t *testing.T) {
 	q := &Quality{EnginesWithData: []int{0}, BufferFull: []int{0}, BytesLost: 2048, PacketsLost: 3, WavesStartOnly: 1, WavesEndOnly: 5}
 	if got := q.rowOf(t, "lost"); got != "buffer full on engine 0, within the buffers 2 KiB unreadable, 3 reports of lost tokens, the end of 1 wave, the start of 5 waves" {
 		t.Errorf("lost %q", got)
+	}
+}
+
+// A gfx9 stream that is read out of step shows it by waves in slots that no SIMD has. They stay, and are told.
+func TestOutOfStep(t *testing.T) {
+	start := func(slot byte) []byte { return []byte{0x03, slot << 2, 0, 4} } // WAVE_START of CU 0, SIMD 0
+	end := func(slot byte) []byte { return []byte{0x06, slot << 2} }
+	for _, c := range []struct {
+		b         []byte
+		misplaced int64
+	}{
+		{slices.Concat(start(9), end(9), start(0), end(0)), 0},
+		{slices.Concat(start(10), end(10), start(15), end(15), start(9), end(9), start(12)), 3},
+	} {
+		d, err := Decode([]StreamFile{{Name: "a", Open: bytesOf(c.b), Family: gpu.GFX9, Header: sqtt.HeaderNo}})
+		must(t, err)
+		q := &d.Quality
+		if q.WavesMisplaced != c.misplaced || q.noted(capture.Loss, "waves in slots above 9") != (c.misplaced > 0) || strings.Contains(q.rowOf(t, "lost"), "step: 3 waves in slots that do not exist") != (c.misplaced > 0) {
+			t.Errorf("%x: %d misplaced, lost %q, notes %+v", c.b, q.WavesMisplaced, q.rowOf(t, "lost"), q.Notes)
+		}
+		if n := int64(len(c.b) / 6); d.Streams[0].Waves != n {
+			t.Errorf("%d waves, want %d", d.Streams[0].Waves, n)
+		}
+	}
+	// Others have more slots.
+	var n nibbles
+	n.header()
+	n.start(0, 0, 0, 15)
+	n.end(0, 0, 0, 15)
+	d, err := Decode([]StreamFile{{Name: "a", Open: bytesOf(n.b), Family: gpu.GFX11}})
+	must(t, err)
+	if d.Quality.WavesMisplaced != 0 || d.Streams[0].Waves != 1 {
+		t.Errorf("gfx11: %+v", d.Quality)
 	}
 }

@@ -155,6 +155,28 @@ func (s *StreamFile) scan(o scan) *scanned {
 	return r
 }
 
+// lastSlot9 is the last wave slot of a gfx9 SIMD. Tokens have room for 16, and gfx9 streams no other sign that their reader lost step
+// (AMD rocprof-trace-decoder).
+const lastSlot9 = 9
+
+// misplaced is how many of the waves, also of those that only start, are in slots that do not exist.
+func (r *scanned) misplaced() (n int64) {
+	if r.Family != gpu.GFX9 {
+		return 0
+	}
+	for at, waves := range r.where {
+		if at.slot > lastSlot9 {
+			n += waves
+		}
+	}
+	for _, w := range r.Open {
+		if w.Slot > lastSlot9 {
+			n++
+		}
+	}
+	return n
+}
+
 // psPerCycle is the mean length of a shader cycle by the realtime markers.
 func (r *scanned) psPerCycle() float64 {
 	if r.markers < 2 {

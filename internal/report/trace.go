@@ -210,7 +210,7 @@ func traceOf(c *capture.Capture, scans []*scanned) *Traced {
 		}
 		q.stream(tr.Engine, r)
 		name := fmt.Sprintf("engine %d", tr.Engine)
-		notes.losses(name, &r.Result)
+		notes.losses(name, r)
 		if tr.Full {
 			q.BufferFull = append(q.BufferFull, tr.Engine)
 		}
