@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/rigprof/rigprof/internal/analysis"
@@ -80,6 +81,13 @@ var rules = []Rule{
 		"A scalar load runs again and again in each wave (hits per wave of 8 or more) and its wait costs at least 5 % of the cycles. Move loads of " +
 			"values that do not change out of the loop, or load several at once (s_load_b128 and wider).",
 		scalarLoop,
+	},
+	{
+		"scalar-load-once", "waits for kernel arguments and other scalar loads outside loops",
+		"Waits for scalar loads that a wave runs fewer than 8 times, such as those of the kernel's arguments, cost at least 10 % of all wave cycles in a kernel, most of them exposed. Each wave pays their whole latency " +
+			"before it can begin. Let a wave do more (fewer waves, each in a loop over its elements), put work that needs no argument before the wait, load all at once (s_load_b256 and wider), pass " +
+			"fewer arguments; on gfx90a, gfx942 and gfx950 the compiler can have arguments preloaded into registers (clang: -mllvm -amdgpu-kernarg-preload-count=16).",
+		scalarOnce,
 	},
 	{
 		"dependent-load", "loads that are waited for at once, in a loop",
@@ -214,6 +222,41 @@ func scalarLoop(h *Hot, r *Rule) []Advice {
 		}
 		list = append(list, h.at(r, load, cycles, "runs %d times in each wave; waits for it cost %d cycles (%s)", load.Hits/load.Waves, cycles, h.share(cycles)))
 	})
+	return list
+}
+
+// scalarOnce joins the waits of a kernel.
+func scalarOnce(h *Hot, r *Rule) []Advice {
+	type sum struct {
+		kernel     int32
+		wait, load *analysis.InstCost // that cost most
+		cycles     int64
+		exposed    int64
+		waits      int64
+	}
+	var sums []*sum
+	h.waits(func(wait, load *analysis.InstCost, cycles int64) {
+		if load == nil || load.Class != isa.SMEM_ || load.Hits >= loopHits*load.Waves {
+			return
+		}
+		i := slices.IndexFunc(sums, func(s *sum) bool { return s.kernel == wait.Kernel })
+		if i < 0 {
+			i = len(sums)
+			sums = append(sums, &sum{kernel: wait.Kernel, wait: wait, load: load})
+		}
+		sums[i].cycles += cycles
+		sums[i].exposed += wait.Exposed()
+		sums[i].waits++
+	})
+	var list []Advice
+	for _, s := range sums {
+		if !h.worth(s.cycles/2) || s.exposed*2 < s.cycles || len(list) >= 3 {
+			continue
+		}
+		p := h.Place(s.load.Where)
+		list = append(list, h.at(r, s.wait, s.cycles, "%d cycles (%s), %d of them exposed, at %s for scalar loads that a wave runs once or a few times; %d of them here, %d a wave, for %s at %#x (%s)",
+			s.cycles, h.share(s.cycles), s.exposed, Plural(s.waits, "wait"), s.wait.Cycles(), s.wait.Cycles()/max(s.wait.Waves, 1), p.Text, s.load.PC, p.Line()))
+	}
 	return list
 }
 

@@ -96,6 +96,7 @@ func TestEachRule(t *testing.T) {
 		{"wait-for-all", []analysis.Site{load, waitSite(0, -1), valu}, []turn{{0, 0, 1}, {0, 0, 1}, {1, 300, 1}, {2, 0, 4}}, 20, 2, 1, []turn{{0, 0, 1}, {1, 300, 1}, {2, 0, 4}}, 2},
 		{"dependent-load", []analysis.Site{load, waitSite(0, -1), valu}, []turn{{0, 0, 1}, {1, 300, 1}}, 20, 2, 0, append([]turn{{0, 0, 1}}, append(work, turn{1, 300, 1})...), 2},
 		{"scalar-load-loop", []analysis.Site{scalar, waitSite(-1, 0), valu}, append([]turn{{0, 0, 1}}, append(work, turn{1, 100, 1})...), 20, 2, 0, append([]turn{{0, 0, 1}}, append(work, turn{1, 0, 1})...), 2},
+		{"scalar-load-once", []analysis.Site{scalar, waitSite(-1, 0), valu}, []turn{{0, 0, 1}, {1, 900, 1}, {2, 0, 4}}, 2, 2, 1, []turn{{0, 0, 1}, {1, 5, 1}, {2, 0, 600}}, 2},
 		{"lds-wait", []analysis.Site{lds, waitSite(-1, 0), valu}, []turn{{0, 0, 1}, {1, 50, 1}}, 20, 2, 1, []turn{{0, 0, 1}, {1, 300, 1}}, 2},
 		{"lds-conflict", []analysis.Site{lds, waitSite(-1, 0), valu}, []turn{{0, 0, 1}, {1, 300, 1}}, 20, 2, 1, []turn{{0, 0, 1}, {1, 50, 1}}, 2},
 		{"simd-idle", []analysis.Site{load, waitSite(-1, -1), valu}, []turn{{2, 0, 600}}, 2, 1, 2, []turn{{2, 0, 600}}, 4},
