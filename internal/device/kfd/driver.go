@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -45,12 +44,16 @@ type Device struct {
 	closed   sync.Once
 	closeErr error
 
-	memMu       sync.Mutex
-	mem         map[*memory]struct{}
-	memClosed   bool
-	space       space
-	bufferBytes atomic.Int64
-	hasSpace    bool
+	memMu     sync.Mutex
+	mem       map[*memory]struct{}
+	memClosed bool
+	space     space
+	hasSpace  bool
+
+	buffers struct { // that Alloc gave
+		mu    sync.Mutex
+		bytes int64
+	}
 
 	event   eventIDs
 	q       queue

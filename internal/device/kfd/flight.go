@@ -419,10 +419,13 @@ func (d *Device) Alloc(ctx context.Context, size uint64, o device.AllocOptions) 
 	}), nil
 }
 
+// allocated notes that the device's buffers grew. Totals are recorded in the order in which they were reached.
 func (d *Device) allocated(by int64) {
-	n := d.bufferBytes.Add(by)
+	d.buffers.mu.Lock()
+	defer d.buffers.mu.Unlock()
+	d.buffers.bytes += by
 	if profile.Enabled() {
 		now := profile.Now()
-		profile.Record(profile.Event{Kind: profile.KindAllocation, Device: d.info.Name, Bytes: uint64(n), Start: now, Stop: now})
+		profile.Record(profile.Event{Kind: profile.KindAllocation, Device: d.info.Name, Bytes: uint64(d.buffers.bytes), Start: now, Stop: now})
 	}
 }
