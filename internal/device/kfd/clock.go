@@ -26,11 +26,16 @@ func (d *Device) measure() (clockPair, error) {
 // The two oscillators drift apart by this at most: 50 ppm each, as crystals are sold.
 const driftPPM = 100
 
-// hostTime converts a GPU time near the pair. The error grows with the distance.
+// hostTime converts a GPU time near the pair. The error grows with the distance: what dt shows may be a true distance longer by driftPPM.
 func (d *Device) hostTime(p clockPair, ticks uint64) (ns, errNs int64) {
+	const rest = 1e6 - driftPPM
 	dt := ticksToNs(int64(ticks-p.gpu), d.refHz)
-	return p.host + dt, p.errNs + max(dt, -dt)*driftPPM/1e6 + 1e9/d.refHz
+	far := max(dt, -dt)
+	return p.host + dt, p.errNs + far/rest*driftPPM + far%rest*driftPPM/rest + 1e9/d.refHz
 }
 
-// ticksToNs divides last and keeps whole seconds apart, so that nothing overflows for centuries.
-func ticksToNs(t, hz int64) int64 { return t/hz*1e9 + t%hz*1e9/hz }
+// maxSeconds is further than any time that a GPU wrote is from a pair; what it never wrote may be anything.
+const maxSeconds = 1 << 32
+
+// ticksToNs divides last and keeps whole seconds apart, so that nothing overflows.
+func ticksToNs(t, hz int64) int64 { return min(max(t/hz, -maxSeconds), maxSeconds)*1e9 + t%hz*1e9/hz }
