@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -32,6 +33,8 @@ var pageJS string
 // pageData is what page.js reads.
 type pageData struct {
 	Unit    string         `json:"unit"`
+	Units   [][2]int       `json:"units"` // of each cu its array, and its number there
+	Objects []string       `json:"objects"`
 	Cycles  int64          `json:"cycles"`
 	Streams []pageStream   `json:"streams"` // those that the records name by number
 	Sites   []pageSite     `json:"sites"`
@@ -68,6 +71,10 @@ type pageSite struct {
 	Idle     int64  `json:"idle"`
 	Issue    int64  `json:"issue"`
 	Exposed  int64  `json:"exposed"`
+
+	Loads   int64      `json:"loads,omitempty"`   // of memory instructions: how often a wait named it,
+	Latency int64      `json:"latency,omitempty"` // and the cycles from issue to the end of those waits, in all
+	Waits   [][2]int64 `json:"waits,omitempty"`   // of waits: the sites waited for, and cycles
 }
 
 // pageStream is a stream that the timeline can show.
@@ -120,17 +127,26 @@ func (h *Hot) WriteHTML(w io.Writer) error {
 
 func (h *Hot) pageData() (*pageData, error) {
 	d := &pageData{
-		Unit: unitName(h.family), Cycles: h.Profile.Total.Cycles(), Streams: []pageStream{}, Sites: make([]pageSite, len(h.Profile.Insts)), Code: []pageFunc{},
+		Unit: unitName(h.family), Units: [][2]int{}, Objects: append([]string{}, h.code.names...), Cycles: h.Profile.Total.Cycles(), Streams: []pageStream{}, Sites: make([]pageSite, len(h.Profile.Insts)), Code: []pageFunc{},
 		Advice: h.Advise(), Notes: []capture.Note{}, Text: map[string]string{},
 	}
 	for _, p := range h.parts {
 		d.Streams = append(d.Streams, pageStream{p.name(), h.kernelsOf(p), p.cycles})
+		for cu := range p.crowd.units {
+			for cu >= len(d.Units) {
+				d.Units = append(d.Units, [2]int{arrayOf(h.family, len(d.Units)), unitOf(h.family, len(d.Units))})
+			}
+		}
 	}
 	for i := range h.Profile.Insts {
 		c := &h.Profile.Insts[i]
 		p := h.Place(c.Where)
 		d.Sites[i] = pageSite{
 			c.Object, addressOf(c.Where), p.Text, p.Line(), p.Func(), h.kernelName(c.Kernel), className(c.Class), c.Hits, c.Cycles(), c.Stall, c.Idle, c.Issue, c.Exposed(),
+			c.Loads, c.LatencySum, nil,
+		}
+		for _, site := range slices.Sorted(maps.Keys(c.WaitedFor)) {
+			d.Sites[i].Waits = append(d.Sites[i].Waits, [2]int64{int64(site), c.WaitedFor[site]})
 		}
 	}
 	if idle := h.Profile.Idle; idle.Cycles() > 0 {

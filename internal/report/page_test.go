@@ -10,10 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rigprof/rigprof/internal/analysis"
 	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/isa"
 )
 
-// inBrowser opens a page in headless Chromium, runs a script half a second after it loaded, and gives the title that the script set.
+// inBrowser opens a page in headless Chromium, runs a script once the page says that it has its data, and gives the title that the script set. Where there is no
+// Chromium it skips; where there is, a page that does not get ready fails.
 func inBrowser(t *testing.T, page, script string) string {
 	t.Helper()
 	browser, err := exec.LookPath("chromium")
@@ -30,21 +34,28 @@ func inBrowser(t *testing.T, page, script string) string {
   for (let i = 0; i < px.length; i += 4) set.add(px[i] + "," + px[i+1] + "," + px[i+2]);
   return set;
 };
-addEventListener("load", () => setTimeout(() => {
+const whenReady = (left) => {
+  if (root.dataset.ready !== "yes" && left > 0) { setTimeout(whenReady, 50, root.dataset.ready ? 0 : left - 1); return; }
+  if (root.dataset.ready !== "yes") { document.title = "probe not ready: " + $("range").textContent; return; }
   try { document.title = "probe " + (() => {` + script + `})(); } catch (err) { document.title = "probe " + err; }
-}, 500));</script></body>`
+};
+addEventListener("load", () => whenReady(400));</script></body>`
 	file := filepath.Join(t.TempDir(), "page.html")
 	must2(t, os.WriteFile(file, []byte(strings.Replace(page, "</body>", probe, 1)), 0o644))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--user-data-dir="+t.TempDir(),
+	out, err := exec.CommandContext(ctx, browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=30000", "--user-data-dir="+t.TempDir(),
 		"--dump-dom", "file://"+file).Output()
 	if err != nil {
-		t.Skipf("chromium: %v", err)
+		t.Fatalf("chromium: %v", err)
 	}
 	_, title, _ := strings.Cut(string(out), "<title>")
 	title, _, _ = strings.Cut(title, "</title>")
-	return strings.TrimPrefix(title, "probe ")
+	got, ok := strings.CutPrefix(title, "probe ")
+	if !ok || strings.HasPrefix(got, "not ready") {
+		t.Fatalf("the page does not get ready: its title is %q", title)
+	}
+	return got
 }
 
 // The page renders, filters, zooms, moves, turns dark and has its data in a real browser.
@@ -66,10 +77,10 @@ func TestPageInBrowser(t *testing.T) {
   const light = getComputedStyle(document.body).backgroundColor; $("theme").click();
   const dark = getComputedStyle(document.body).backgroundColor !== light, drawn = colours().size > 4;
   const tabs = [...document.querySelectorAll("nav button")].filter((x) => { x.click(); return [...document.querySelectorAll("section.on")].map((s) => s.id).join() === x.dataset.tab; }).length;
-  return [root.dataset.ready, before, after, classes, zoomed, tip, closer, view.to - view.from === whole, dark, drawn, tabs,
+  return [before, after, classes, zoomed, tip, closer, view.to - view.from === whole, dark, drawn, tabs,
     document.querySelectorAll("#codetable tr").length > 12, waves.length, $("coarse").hidden,
     $("codetable").textContent.includes("; vadd.cl:4  <\/script> SOURCE")].join(" ");`)
-	if want := "yes 13 1 8 true true true true true true 5 true 2 true true"; got != want {
+	if want := "13 1 8 true true true true true true 5 true 2 true true"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -83,8 +94,8 @@ func TestPageMarkers(t *testing.T) {
 	got := inBrowser(t, b.String(), `
   show("timeline");
   const g = groupList[0], key = g.order[0];
-  return [root.dataset.ready, data.markers.length, g.order.length, g.marks.get(key).length, colours().size > 5, about(g, key, 170).join("|")].join(" ");`)
-	if want := "yes 6 2 4 true ▸ sum(float*): 150 to 200 (50 cycles)| ▸ load: 160 to 200 (40 cycles)"; got != want {
+  return [data.markers.length, g.order.length, g.marks.get(key).length, colours().size > 5, about(g, key, 170).join("|")].join(" ");`)
+	if want := "6 2 4 true ▸ sum(float*): 150 to 200 (50 cycles)| ▸ load: 160 to 200 (40 cycles)"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -100,9 +111,62 @@ func TestPageSumsInBrowser(t *testing.T) {
   show("timeline");
   const all = colours().size > 4, g = groupList[0];
   clampView(g, 200, 400);
-  return [root.dataset.ready, waves.length, sums.length, all, colours().size > 3, $("coarse").hidden, $("coarse").textContent.startsWith("1048577 instructions are too many"),
+  return [waves.length, sums.length, all, colours().size > 3, $("coarse").hidden, $("coarse").textContent.startsWith("1048577 instructions are too many"),
     about(g, g.order[0], 300)[1], document.querySelectorAll("#notes .warning").length].join(" ");`)
-	if want := "yes 0 1 true true false true issue 0, stall 1, idle 0 2"; got != want {
+	if want := "0 1 true true false true issue 0, stall 1, idle 0 2"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestPageCapture opens the page of a real trace of three dispatches and half a million instructions: it shows the dispatch with most cycles, and what the terminal shows.
+func TestPageCapture(t *testing.T) {
+	h := captureHot(t, "gfx1200/gemmbig")
+	var b bytes.Buffer
+	must2(t, h.WriteHTML(&b))
+	got := inBrowser(t, b.String(), `
+  show("timeline");
+  const g = groupList[$("group").value], whole = view.to - view.from, drawn = colours().size > 4;
+  for (let i = 0; i < 12; i++) $("in").click();
+  const tip = about(g, g.order[0], (view.from + view.to) / 2).length > 2, near = colours().size > 4;
+  $("whole").click();
+  const row = document.querySelectorAll("#hottable tr")[1], cells = [...row.cells].map((c) => c.textContent);
+  row.querySelector(".link").click();
+  return [waves.length, groupList.length, $("group").selectedOptions[0].textContent, whole > 1e6, drawn, near, tip, lane(g.order[15]), "|", cells.slice(1, 11).join(" "), "|",
+    document.querySelector("section.on").id, document.querySelector("tr.pick").textContent.includes("0x181cglobal_load_b128"), document.querySelectorAll(".advice .rule").length > 0].join(" ");`)
+	want := "279 3 d2_se0.sqtt (dispatch 2 engine 0): r_32_16_8_16_4_4_256_4: 1,024 waves, 32 with instructions, 21,220,186 cycles true true true true " +
+		"array 0 WGP 0 SIMD 0 slot 15 | 18,174,204 18,166,012 0 8,192 12,856,584 8,192 – 0x181c 0x184c s_wait_loadcnt 0x3 | code true true"
+	if got != want {
+		t.Errorf("%s, want\n%s", got, want)
+	}
+}
+
+// TestPageUnits checks that rows are named as on the terminal beyond the first array, and that one wave is no "waves".
+func TestPageUnits(t *testing.T) {
+	valu := analysis.Site{Where: unplaced(6), Class: isa.VALU}
+	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100"}, "gfx1100",
+		partOf([]wholeWave{{analysis.Wave{CU: 10, SIMD: 1, Slot: 3, Stop: 100}, []analysis.Inst{{Dur: 100}}}}, []analysis.Site{valu}), nil, nil, none(newQuality()))
+	h.family = gpu.GFX11
+	var b bytes.Buffer
+	must2(t, h.WriteHTML(&b))
+	if got := readPage(t, b.String()).data.Units[10]; got != [2]int{1, 2} {
+		t.Errorf("cu 10 is %v", got)
+	}
+	got := inBrowser(t, b.String(), `return lane(groupList[0].order[0]) + "|" + $("group").textContent;`)
+	if want := (slot{10, 1, 3}).lane(gpu.GFX11) + "|dispatch 0 engine 1: unknown code: 1 wave, 1 with instructions, 100 cycles"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestPageKernels checks what the page makes of functions that kernels share: rows by code are one, rows by kernel are not.
+func TestPageKernels(t *testing.T) {
+	h := calledHot(t)
+	var b bytes.Buffer
+	must2(t, h.WriteHTML(&b))
+	got := inBrowser(t, b.String(), `
+  const rows = (by) => groups(by).map((g) => [g.name, g.kernel, g.cycles].join("=")).sort().join(";");
+  return [rows("kernel"), rows("function"), rows("insn"), byPlace.size].join("|");`)
+	want := "first=first=1100;second=second=10;vadd=vadd=1|unknown code=first=1000;vadd=first, second, vadd=111|VALU at an unknown address=first=1000;s_clause 0x1=first, second, vadd=111|2"
+	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -4,6 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const el = (tag, text, cls) => { const e = document.createElement(tag); if (text !== undefined) e.textContent = text; if (cls) e.className = cls; return e; };
 const num = (n) => n.toLocaleString("en-US");
+const plural = (n, what) => `${num(n)} ${what}${n === 1 ? "" : "s"}`;
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // Theme: the system's, or the reader's choice.
@@ -19,28 +20,51 @@ function show(tab) {
   if (tab === "timeline") draw();
 }
 
-// Hot spots.
+// Hot spots. A site is an instruction as the waves of one kernel ran it; groups join sites.
 const columns = [["share", "%"], ["cycles", "cycles"], ["stall", "stall"], ["idle", "idle"], ["issue", "issue"], ["exposed", "exposed"], ["hits", "hits"]];
+const parts = ["cycles", "stall", "idle", "issue", "exposed", "hits"];
+const place = (s) => s.address ? s.object + ":" + s.address : s.text; // an instruction whose address is not known goes by what it is
 let order = "cycles", falling = true;
 function groups(by) {
-  const map = new Map();
+  const map = new Map(), same = new Map();
   for (const s of data.sites) {
-    const key = by === "insn" ? s.object + ":" + s.address : by === "line" ? s.source : by === "function" ? s.function : by === "kernel" ? s.kernel : s.class;
+    const name = { insn: s.text, line: s.source, function: s.function, kernel: s.kernel, class: s.class }[by];
+    const key = by === "insn" ? place(s) : by === "kernel" || by === "class" ? name : s.object + ":" + name;
     let g = map.get(key);
-    if (!g) map.set(key, g = { name: by === "insn" ? s.text : key, source: by === "insn" ? s.address + "  " + s.source : s.kernel, cycles: 0, stall: 0, idle: 0, issue: 0, exposed: 0, hits: 0, site: s });
-    for (const [k] of columns) if (k !== "share") g[k] += s[k];
+    if (!g) {
+      map.set(key, g = { name, object: s.object, cycles: 0, stall: 0, idle: 0, issue: 0, exposed: 0, hits: 0, loads: 0, sum: 0, site: s, kernels: new Map(), waits: new Map() });
+      same.set(name, (same.get(name) || 0) + 1);
+    }
+    for (const k of parts) g[k] += s[k];
+    g.loads += s.loads || 0; g.sum += s.latency || 0;
+    g.kernels.set(s.kernel, (g.kernels.get(s.kernel) || 0) + s.cycles);
+    for (const [site, n] of s.waits || []) {
+      const to = data.sites[site], had = g.waits.get(place(to)) || { site: to, cycles: 0 };
+      had.cycles += n;
+      g.waits.set(place(to), had);
+    }
+  }
+  for (const g of map.values()) {
+    const of = [...g.kernels].sort((a, b) => b[1] - a[1]).map((k) => k[0]);
+    g.kernel = of.slice(0, 3).join(", ") + (of.length > 3 ? ` and ${of.length - 3} more` : "");
+    g.source = by === "insn" ? g.site.source : by === "line" || by === "function" ? g.kernel : "";
+    if ((by === "line" || by === "function") && same.get(g.name) > 1) g.name += ` (${data.objects[g.object] || "-"})`;
+    g.latency = g.loads ? Math.floor(g.sum / g.loads) : -1; // -1: no wait named it
+    g.waited = [...g.waits.values()].sort((a, b) => b.cycles - a.cycles)[0];
   }
   return [...map.values()];
 }
 function hot() {
-  const filter = $("filter").value.toLowerCase();
-  const rows = groups($("by").value).filter((g) => (g.name + " " + g.source).toLowerCase().includes(filter));
+  const by = $("by").value, insn = by === "insn", filter = $("filter").value.toLowerCase();
+  if (!insn && (order === "latency" || order === "waits")) order = "cycles";
+  const rows = groups(by).filter((g) => [g.name, g.source, g.kernel, insn ? g.site.address : ""].join(" ").toLowerCase().includes(filter));
   for (const g of rows) g.share = data.cycles ? 100 * g.cycles / data.cycles : 0;
   rows.sort((a, b) => (falling ? -1 : 1) * (order === "name" ? -a.name.localeCompare(b.name) : a[order] - b[order]));
   const table = $("hottable"), head = el("tr");
-  for (const [k, label] of [...columns, ["name", $("by").value], ["source", "where"]]) {
-    const th = el("th", label + (k === order ? (falling ? " ▾" : " ▴") : ""), k === "name" || k === "source" ? "" : "n");
-    if (k !== "source") th.onclick = () => { falling = order === k ? !falling : true; order = k; hot(); };
+  const heads = [...columns, ...(insn ? [["latency", "latency"], ["waits", "waits for"], ["address", "address"]] : []), ["name", insn ? "instruction" : by], ...(by === "kernel" || by === "class" ? [] : [["source", insn ? "where" : "kernel"]])];
+  for (const [k, label] of heads) {
+    const fixed = k === "source" || k === "waits" || k === "address", th = el("th", label + (k === order ? (falling ? " ▾" : " ▴") : ""), fixed || k === "name" ? "" : "n");
+    if (!fixed) th.onclick = () => { falling = order === k ? !falling : true; order = k; hot(); };
     head.append(th);
   }
   const most = Math.max(1, ...rows.map((g) => g.cycles)), out = [head];
@@ -48,20 +72,30 @@ function hot() {
     const tr = el("tr");
     for (const [k] of columns) tr.append(el("td", k === "share" ? g.share.toFixed(1) : num(g[k]), "n"));
     tr.firstChild.style.background = `linear-gradient(to left, rgba(var(--heat), .45) ${100 * g.cycles / most}%, transparent 0)`;
-    const text = data.text[$("by").value === "line" ? g.name : g.site.source];
-    tr.append(el("td", g.name, "code"), el("td", g.source + (text && ["insn", "line"].includes($("by").value) ? "  " + text : ""), "code"));
-    if ($("by").value === "insn") tr.onclick = () => goto(g.site);
+    if (insn) {
+      const td = el("td", g.waited ? g.waited.site.address || "?" : "–", "code");
+      if (g.waited) {
+        td.title = `${g.waited.site.text}\n${g.waited.site.source}\n${num(g.waited.cycles)} cycles`;
+        td.classList.add("link");
+        td.onclick = (ev) => { ev.stopPropagation(); goto(g.waited.site); };
+      }
+      tr.append(el("td", g.latency < 0 ? "–" : num(g.latency), "n"), td, el("td", g.site.address || "–", "code"));
+    }
+    tr.append(el("td", g.name, "code"));
+    const text = data.text[g.site.source];
+    if (heads[heads.length - 1][0] === "source") tr.append(el("td", g.source + (text && (insn || by === "line") ? "  " + text : ""), "code"));
+    if (insn) tr.onclick = () => goto(g.site);
     out.push(tr);
   }
   table.replaceChildren(...out);
-  $("hotcount").textContent = `${num(Math.min(rows.length, 2000))} of ${num(rows.length)} rows, ${num(rows.reduce((n, g) => n + g.cycles, 0))} wave cycles`;
+  $("hotcount").textContent = `${num(Math.min(rows.length, 2000))} of ${plural(rows.length, "row")}, ${num(rows.reduce((n, g) => n + g.cycles, 0))} wave cycles`;
 }
 $("by").onchange = $("filter").oninput = hot;
 
 // Code.
 for (const [i, f] of data.code.entries()) $("function").append(new Option(`${f.name} (${num(f.cycles)} cycles)`, i));
 $("function").onchange = $("ran").onchange = code;
-const byPlace = new Map(data.sites.map((s) => [s.object + ":" + s.address, s]));
+const byPlace = new Map(groups("insn").map((g) => [place(g.site), g]));
 function code() {
   const f = data.code[$("function").value || 0], out = [];
   if (!f) return;
@@ -71,7 +105,7 @@ function code() {
   out.push(head);
   let last = "";
   for (const [address, text, source] of f.lines) {
-    const s = byPlace.get(f.object + ":" + address);
+    const s = byPlace.get(place({ object: f.object, address }));
     if (!s && $("ran").checked) continue;
     if (source && source !== last) {
       last = source;
@@ -91,6 +125,7 @@ function code() {
   $("codetable").replaceChildren(...out);
 }
 function goto(site) {
+  if (!site.address) return;
   const i = data.code.findIndex((f) => f.object === site.object && f.lines.some((l) => l[0] === site.address));
   if (i < 0) return;
   $("function").value = i;
@@ -196,11 +231,18 @@ function makeGroups() {
     }
     g.height = y;
     for (const list of g.rows.values()) if (Array.isArray(list)) list.sort((a, b) => a.start - b.start);
-    const what = g.sums ? "instructions in sums" : `${num(g.traced)} with instructions`;
-    $("group").append(new Option(`${data.streams[g.stream].name}, ${data.streams[g.stream].kernel || "?"}: ${num(g.all)} waves, ${what}`, groupList.indexOf(g)));
+    const what = g.sums ? "instructions in sums" : `${num(g.traced)} with instructions`, of = data.streams[g.stream];
+    $("group").append(new Option(`${of.name}${of.kernel ? ": " + of.kernel : ""}: ${plural(g.all, "wave")}, ${what}, ${num(of.cycles)} cycles`, groupList.indexOf(g)));
   }
   $("group").onchange = pickGroup;
+  const cycles = groupList.map((g) => data.streams[g.stream].cycles); // it opens where most of them went
+  $("group").value = cycles.indexOf(Math.max(...cycles));
   pickGroup();
+}
+// lane names a row as the terminal does.
+function lane(row) {
+  const [array, unit] = data.units[Math.floor(row / 4096)] || ["?", "?"];
+  return `array ${array} ${data.unit} ${unit} SIMD ${Math.floor(row / 64) % 64} slot ${row % 64}`;
 }
 function draw() {
   const g = groupList[$("group").value];
@@ -237,7 +279,7 @@ function draw() {
   g.order.forEach((row, i) => {
     const y = g.tops[i];
     c.fillStyle = css("--fg");
-    c.fillText(`${data.unit} ${Math.floor(row / 4096)} SIMD ${Math.floor(row / 64) % 64} slot ${row % 64}`, 4, y + rowHeight / 2, label - 8);
+    c.fillText(lane(row), 4, y + rowHeight / 2, label - 8);
     const what = g.rows.get(row);
     if (Array.isArray(what)) { for (const w of what) if (w.stop >= view.from && w.start <= view.to) drawWave(c, w, y + 2, rowHeight - 4, x, width, colours); }
     else drawSums(c, g.sums, what.sums, y + 2, rowHeight - 4, x, width, colours);
@@ -380,16 +422,21 @@ addEventListener("resize", draw);
 // Advice and quality.
 for (const a of data.advice) {
   const div = el("div", undefined, "advice"), p = el("p");
-  p.append(el("b", a.title), el("span", a.evidence));
-  div.append(p);
-  if (a.instruction) div.append(el("div", `${a.kernel}  ${a.address}  ${a.instruction}  ${a.source}`, "code"));
+  p.append(el("b", a.rule), el("b", a.title));
+  p.firstChild.className = "code rule";
+  div.append(p, el("p", a.evidence));
+  if (a.instruction) {
+    const at = el("div", `${a.kernel}  ${a.address || ""}  ${a.instruction}  ${a.source}`, "code link"), site = data.sites.find((s) => s.address && s.address === a.address && s.text === a.instruction && s.kernel === a.kernel);
+    if (site) at.onclick = () => goto(site);
+    div.append(at);
+  }
   $("advices").append(div);
 }
 if (!data.advice.length) $("advices").append(el("p", "No rule speaks: nothing stands out by its numbers."));
 for (const [k, v] of data.quality) $("facts").append(el("dt", k), el("dd", v));
 for (const n of data.notes) $("notes").append(el("li", n.text, n.level === "info" ? "" : "warning"));
 if (data.coarse) { $("coarse").textContent = data.coarse; $("coarse").hidden = false; }
-if (data.omitted) $("notes").append(el("li", `the timeline leaves out ${num(data.omitted)} markers; rigprof waves --format json has them`, "warning"));
+if (data.omitted) $("notes").append(el("li", `the timeline leaves out ${plural(data.omitted, "marker")}; rigprof waves --format json has them`, "warning"));
 hot();
 code();
 show("hot");
