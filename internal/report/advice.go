@@ -102,9 +102,10 @@ var rules = []Rule{
 		barrierWait,
 	},
 	{
-		"divergence", "branches that waves take both ways (an estimate)",
-		"No token tells how many lanes an instruction had, so this is an estimate from the code and the waves' ways through it. A conditional branch on the exec mask runs code for part of the lanes while the others idle: each side costs a full issue. The rule speaks where most executions run " +
-			"three or more such paths and these cost at least 5 % of all wave cycles. Sort work by path, or compute both sides without a branch if they are short.",
+		"divergence", "branches that lanes of a wave take both ways",
+		"An if on the exec mask runs its code for part of the lanes, then its else for the others: each side costs a full issue while lanes idle. A side that no lane needs is jumped over. The rule speaks " +
+			"where most executions run both sides, so that lanes of one wave went both ways, and these sides cost at least 5 % of all wave cycles. How many lanes went which way no token tells. It sees no if whose " +
+			"sides the compiler left without a branch (short ones) and none without an else. Sort work by path, or compute both sides without a branch if they are short.",
 		divergence,
 	},
 	{
@@ -319,92 +320,6 @@ func barrierWait(h *Hot, r *Rule) []Advice {
 			s.cycles, h.share(s.cycles), Plural(s.sites, "barrier"), s.hits, s.cycles/max(s.hits, 1), s.longest, s.worst.Cycles()))
 	}
 	return list
-}
-
-// elseReach is how many instructions may stand between the mask and the branch that it is for.
-const elseReach = 2
-
-// makesElse says whether an instruction computes the lanes of an else, as compilers write if and else on the exec mask. The guard of an if
-// alone, or of a loop, has none: lanes that take it are no divergence by themselves.
-func (h *Hot) makesElse(w analysis.Where) bool {
-	if w.Object < 0 || w.Object >= len(h.Objects) || h.Objects[w.Object] == nil {
-		return false
-	}
-	in, err := isa.DecodeLenient(h.arch, h.Objects[w.Object].Bytes(w.PC))
-	if err != nil {
-		return false
-	}
-	name := in.Op.Name
-	return strings.HasPrefix(name, "s_xor_b") || strings.HasPrefix(name, "s_and_not1_saveexec") || strings.HasPrefix(name, "s_andn2_saveexec") ||
-		strings.HasPrefix(name, "s_or_saveexec")
-}
-
-// minPaths is how many paths behind exec branches the same waves must run: an if and its else, or a bounds check, make one or two.
-const minPaths = 3
-
-// divergence looks for paths behind exec branches that most executions run: the waves have lanes for each.
-func divergence(h *Hot, r *Rule) []Advice {
-	at := map[analysis.Where]*analysis.InstCost{}
-	for i := range h.Profile.Insts {
-		at[h.Profile.Insts[i].Where] = &h.Profile.Insts[i]
-	}
-	inside := map[*analysis.InstCost]bool{}
-	var worst *analysis.InstCost
-	var most int64
-	var worstEnd uint64
-	paths := 0
-	sinceElse := elseReach                                                            // instructions since one that makes the mask of an else
-	for _, c := range h.Profile.Sorted(func(*analysis.InstCost) int64 { return 0 }) { // by place
-		if sinceElse++; h.makesElse(c.Where) {
-			sinceElse = 0
-		}
-		if c.Class != isa.Branch || sinceElse > elseReach || c.Object < 0 || c.Object >= len(h.Objects) || h.Objects[c.Object] == nil {
-			continue
-		}
-		in, err := isa.DecodeLenient(h.arch, h.Objects[c.Object].Bytes(c.PC))
-		if err != nil || !strings.HasPrefix(in.Op.Name, "s_cbranch_execz") {
-			continue
-		}
-		to, ok := in.Target(c.PC)
-		if !ok || to <= c.PC {
-			continue // a loop's end
-		}
-		var cycles, hits int64
-		for pc := c.PC + uint64(in.Size); pc < to; pc += 4 {
-			if x := at[analysis.Where{Object: c.Object, PC: pc}]; x != nil {
-				hits = max(hits, x.Hits)
-				cycles += x.Cycles()
-			}
-		}
-		if hits*2 <= c.Hits {
-			continue // most executions jump over it
-		}
-		for pc := c.PC + uint64(in.Size); pc < to; pc += 4 {
-			if x := at[analysis.Where{Object: c.Object, PC: pc}]; x != nil {
-				inside[x] = true
-			}
-		}
-		paths++
-		if worst == nil || cycles > most {
-			worst, most, worstEnd = c, cycles, to
-		}
-	}
-	var cycles int64
-	for x := range inside {
-		cycles += x.Cycles()
-	}
-	if paths < minPaths || !h.worth(cycles) {
-		return nil
-	}
-	a := h.at(r, worst, cycles, "estimate: most executions run %d paths behind exec branches one after the other: %d cycles (%s), %d in the path behind this one",
-		paths, cycles, h.share(cycles), most)
-	for pc := worst.PC; !h.Place(worst.Where).hasLine() && pc < worstEnd; pc += 4 { // the branch has the line of what it guards
-		if w := (analysis.Where{Object: worst.Object, PC: pc}); at[w] != nil && h.Place(w).hasLine() {
-			a.Source = h.Place(w).Line()
-			break
-		}
-	}
-	return []Advice{a}
 }
 
 func storeDrain(h *Hot, r *Rule) []Advice {
