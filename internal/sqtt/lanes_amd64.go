@@ -2,17 +2,11 @@
 
 package sqtt
 
-// run is runGeneric with all scan words in registers: a lane's next step then waits for its loads alone.
-func (s *laneScan) run(tab *scanTable) { laneRun(s, tab) }
+// run is runGeneric with most scan words in registers: a lane's next step then waits for its loads alone.
+func (s *laneScan) run(tab *laneTable) { laneRun(s, tab) }
 
 //go:noescape
-func laneRun(s *laneScan, tab *scanTable)
-
-// walkRun is walkRunGeneric, likewise.
-func (s *laneScan) walkRun(tab *walkTable) { laneWalk(s, tab) }
-
-//go:noescape
-func laneWalk(s *laneScan, tab *walkTable)
+func laneRun(s *laneScan, tab *laneTable)
 
 // fillPlanes is fillGeneric, 16 bytes at a time.
 func fillPlanes(even, odd, src []byte) {

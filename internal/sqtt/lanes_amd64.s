@@ -3,28 +3,40 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// An entry of the lane whose scan word is in acc; see laneScan.runGeneric. The event bit is the carry that counts the event.
+// An entry of the lane whose scan word is in acc; see laneScan.step. The sum of where the entry ends and an event's place, which
+// is before that, has the carry that counts the event.
 #define ENTRY(acc) \
 	MOVWLZX acc, AX; \
 	ROLW $15, AX; \
-	MOVQ acc, laneScan_events(BX)(CX*8); \
 	MOVWLZX laneScan_planes(BX)(AX*1), AX; \
 	ROLW $8, AX; \
-	MOVL (DX)(AX*4), AX; \
-	BTRL $const_scanEvent, AX; \
-	ADCQ $0, CX; \
-	ADDQ AX, acc
+	MOVL laneTable_word(DX)(AX*4), R15; \
+	MOVBQSX laneTable_back(DX)(AX*1), AX; \
+	ADDQ R15, acc; \
+	ADDQ acc, AX; \
+	MOVQ AX, laneScan_events(BX)(CX*8); \
+	ADCQ $0, CX
 
-// A step of lane j.
-#define STEP(acc, j) \
+// A step of lane j, which goes to fin at its limit.
+#define STEP(acc, j, fin) \
 	CMPW acc, laneScan_limit+8*j(BX); \
-	JCC  done; \
+	JCC  fin; \
 	MOVQ laneScan_n+8*j(BX), CX; \
 	ENTRY(acc); \
 	ENTRY(acc); \
 	MOVQ CX, laneScan_n+8*j(BX)
 
-// func laneRun(s *laneScan, tab *scanTable)
+// Lane j is at its limit: for the first time, or as it was.
+#define FINISH(acc, j, next) \
+	CMPQ laneScan_limit+8*j(BX), $0; \
+	JEQ  next; \
+	MOVQ acc, laneScan_acc+8*j(BX); \
+	MOVQ $0, laneScan_limit+8*j(BX); \
+	DECQ laneScan_left(BX); \
+	JNE  next; \
+	RET
+
+// func laneRun(s *laneScan, tab *laneTable)
 TEXT ·laneRun(SB), NOSPLIT, $0-16
 	MOVQ s+0(FP), BX
 	MOVQ tab+8(FP), DX
@@ -36,86 +48,54 @@ TEXT ·laneRun(SB), NOSPLIT, $0-16
 	MOVQ laneScan_acc+40(BX), R13
 	MOVQ laneScan_acc+48(BX), SI
 	MOVQ laneScan_acc+56(BX), DI
+	MOVQ laneScan_acc+64(BX), R14
 
-loop:
-	STEP(R8, 0)
-	STEP(R9, 1)
-	STEP(R10, 2)
-	STEP(R11, 3)
-	STEP(R12, 4)
-	STEP(R13, 5)
-	STEP(SI, 6)
-	STEP(DI, 7)
-	JMP loop
+lane0:
+	STEP(R8, 0, fin0)
+lane1:
+	STEP(R9, 1, fin1)
+lane2:
+	STEP(R10, 2, fin2)
+lane3:
+	STEP(R11, 3, fin3)
+lane4:
+	STEP(R12, 4, fin4)
+lane5:
+	STEP(R13, 5, fin5)
+lane6:
+	STEP(SI, 6, fin6)
+lane7:
+	STEP(DI, 7, fin7)
+lane8:
+	STEP(R14, 8, fin8)
+	JMP lane0
 
-done:
-	MOVQ R8, laneScan_acc+0(BX)
-	MOVQ R9, laneScan_acc+8(BX)
-	MOVQ R10, laneScan_acc+16(BX)
-	MOVQ R11, laneScan_acc+24(BX)
-	MOVQ R12, laneScan_acc+32(BX)
-	MOVQ R13, laneScan_acc+40(BX)
-	MOVQ SI, laneScan_acc+48(BX)
-	MOVQ DI, laneScan_acc+56(BX)
-	RET
+fin0:
+	FINISH(R8, 0, lane1)
 
-// An entry for the walk; see laneScan.walkStep. Nothing between BTRL and ADCQ changes the carry.
-#define WALKENTRY(acc) \
-	MOVWLZX acc, AX; \
-	ROLW $15, AX; \
-	MOVWLZX laneScan_planes(BX)(AX*1), AX; \
-	ROLW $8, AX; \
-	MOVL walkTable_word(DX)(AX*4), R15; \
-	MOVBQSX walkTable_back(DX)(AX*1), AX; \
-	BTRL $const_scanEvent, R15; \
-	LEAQ (acc)(R15*1), acc; \
-	LEAQ (acc)(AX*1), AX; \
-	MOVQ AX, laneScan_events(BX)(CX*8); \
-	ADCQ $0, CX
+fin1:
+	FINISH(R9, 1, lane2)
 
-// A step of lane j for the walk.
-#define WALKSTEP(acc, j) \
-	CMPW acc, laneScan_limit+8*j(BX); \
-	JCC  done; \
-	MOVQ laneScan_n+8*j(BX), CX; \
-	WALKENTRY(acc); \
-	WALKENTRY(acc); \
-	MOVQ CX, laneScan_n+8*j(BX)
+fin2:
+	FINISH(R10, 2, lane3)
 
-// func laneWalk(s *laneScan, tab *walkTable)
-TEXT ·laneWalk(SB), NOSPLIT, $0-16
-	MOVQ s+0(FP), BX
-	MOVQ tab+8(FP), DX
-	MOVQ laneScan_acc+0(BX), R8
-	MOVQ laneScan_acc+8(BX), R9
-	MOVQ laneScan_acc+16(BX), R10
-	MOVQ laneScan_acc+24(BX), R11
-	MOVQ laneScan_acc+32(BX), R12
-	MOVQ laneScan_acc+40(BX), R13
-	MOVQ laneScan_acc+48(BX), SI
-	MOVQ laneScan_acc+56(BX), DI
+fin3:
+	FINISH(R11, 3, lane4)
 
-loop:
-	WALKSTEP(R8, 0)
-	WALKSTEP(R9, 1)
-	WALKSTEP(R10, 2)
-	WALKSTEP(R11, 3)
-	WALKSTEP(R12, 4)
-	WALKSTEP(R13, 5)
-	WALKSTEP(SI, 6)
-	WALKSTEP(DI, 7)
-	JMP loop
+fin4:
+	FINISH(R12, 4, lane5)
 
-done:
-	MOVQ R8, laneScan_acc+0(BX)
-	MOVQ R9, laneScan_acc+8(BX)
-	MOVQ R10, laneScan_acc+16(BX)
-	MOVQ R11, laneScan_acc+24(BX)
-	MOVQ R12, laneScan_acc+32(BX)
-	MOVQ R13, laneScan_acc+40(BX)
-	MOVQ SI, laneScan_acc+48(BX)
-	MOVQ DI, laneScan_acc+56(BX)
-	RET
+fin5:
+	FINISH(R13, 5, lane6)
+
+fin6:
+	FINISH(SI, 6, lane7)
+
+fin7:
+	FINISH(DI, 7, lane8)
+
+fin8:
+	FINISH(R14, 8, lane0)
 
 // func laneFill(even, odd, src *byte, n uint64)
 TEXT ·laneFill(SB), NOSPLIT, $0-32

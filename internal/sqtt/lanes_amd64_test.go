@@ -16,14 +16,15 @@ func TestLaneTwins(t *testing.T) {
 	var asm, plain laneScan
 	var win window
 	events := 0
-	for i := range 200 {
+	for i := range 400 {
 		f := gpu.GFX11 + gpu.Family(i%2)
-		tab := waveLanes11()
-		if f == gpu.GFX12 {
-			tab = waveLanes12()
-		}
+		tab := [4]*laneTable{waveLanes11(), waveLanes12(), walkTable11(), walkTable12()}[i%4]
 		clear(win[:])
-		copy(win[:], randomStream(rng, f, 200+rng.IntN(3000)))
+		if i%4 < 2 {
+			copy(win[:], randomStream(rng, f, 200+rng.IntN(3000)))
+		} else {
+			copy(win[:], randomTrace(rng, f, 200+rng.IntN(6000)))
+		}
 		if i%9 == 8 {
 			for j := range win {
 				win[j] = byte(rng.Uint32())
@@ -37,13 +38,13 @@ func TestLaneTwins(t *testing.T) {
 				t.Fatalf("window %d of %d bytes: planes from %d on differ", i, size, at)
 			}
 		}
-		asm.planes = plain.planes
+		asm.planes, asm.left = plain.planes, scanLanes
 		for j := range scanLanes {
 			asm.acc[j] = uint64(rng.IntN(2*windowBytes)) | rng.Uint64()>>34<<scanTime
 			asm.n[j] = uint64(j) * laneEvents
-			asm.limit[j] = asm.acc[j]&0xffff + uint64(500*(i%4)+rng.IntN(2000))
+			asm.limit[j] = asm.acc[j]&0xffff + uint64(500*(i/4%4)+rng.IntN(2000)+1)
 		}
-		plain.acc, plain.n, plain.limit = asm.acc, asm.n, asm.limit
+		plain.acc, plain.n, plain.limit, plain.left = asm.acc, asm.n, asm.limit, asm.left
 		asm.run(tab)
 		plain.runGeneric(tab)
 		if asm.acc != plain.acc || asm.n != plain.n {
@@ -57,7 +58,7 @@ func TestLaneTwins(t *testing.T) {
 			events += int(n - first)
 		}
 	}
-	if events < 10000 {
+	if events < 100000 {
 		t.Errorf("%d events in all: the windows test little", events)
 	}
 }
@@ -69,20 +70,22 @@ func TestWaveRunTwins(t *testing.T) {
 	var win window
 	waves, markers := 0, 0
 	for i := range 200 {
-		f, tab, b, place := gpu.GFX11, waveLanes11(), &waveBits11, places11()
+		f, tab, b, place, begun := gpu.GFX11, waveLanes11(), &waveBits11, places11(), begun11()
 		if i%2 == 0 {
-			f, tab, b, place = gpu.GFX12, waveLanes12(), &waveBits12, places12()
+			f, tab, b, place, begun = gpu.GFX12, waveLanes12(), &waveBits12, places12(), begun12()
 		}
 		clear(win[:])
 		n := copy(win[:windowBytes], randomStream(rng, f, 200+rng.IntN(3000)))
-		_, pieces := s.window(laneTable{word: tab}, &win, 0, uint64(2*n))
+		_, pieces := s.window(tab, &win, 0, uint64(2*n))
 		room := make([]Wave, 2*windowBytes)
 		if i%10 == 9 {
 			room = room[:rng.IntN(20)]
 		}
-		asm := waveRun{scan: &s, live: new([numSlots]liveWave), bits: b, place: place, waves: room, first: 1000, runs: 7}
+		asm := waveRun{scan: &s, live: new([numSlots]liveWave), bits: b, place: place, begun: begun, waves: room, first: 1000, runs: 7}
 		plain := asm
 		plain.live, plain.waves = new([numSlots]liveWave), make([]Wave, len(room))
+		few := rng.IntN(200)
+		asm.markers, plain.markers = make([]Marker, 0, few), make([]Marker, 0, few)
 		for _, p := range pieces {
 			for events := p.events; len(events) > 0; {
 				got, want := asm.rdna(events, Cycles(p.base)), plain.rdnaGeneric(events, Cycles(p.base))

@@ -2,8 +2,6 @@
 
 package sqtt
 
-func (s *laneScan) run(tab *scanTable) { s.runGeneric(tab) }
-
-func (s *laneScan) walkRun(tab *walkTable) { s.walkRunGeneric(tab) }
+func (s *laneScan) run(tab *laneTable) { s.runGeneric(tab) }
 
 func fillPlanes(even, odd, src []byte) { fillGeneric(even, odd, src) }

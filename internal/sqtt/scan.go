@@ -2,10 +2,7 @@ package sqtt
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"sync"
-
-	"github.com/rigprof/rigprof/internal/gpu"
 )
 
 // The fast path reads a stream in two passes over windows that stay in the first-level cache. The first, scanning, only
@@ -20,12 +17,8 @@ import (
 // and so does a table entry:
 //
 //	bits 0..4    length of the entry's tokens, in nibbles
-//	bits 22..30  their time
-//	bit  31      the last token is an event, and only NOPs stand before it
-const (
-	scanTime  = 22
-	scanEvent = 31
-)
+//	bits 22..31  their time
+const scanTime = 22
 
 const (
 	windowBytes = 16 << 10
@@ -36,41 +29,8 @@ const (
 
 type (
 	window    [windowBytes + windowSlack]byte
-	scanTable [1 << 16]uint32
 	eventList [maxEvents]uint64 // GFX9: scan words where the events begin, with their time
 )
-
-// newScanTable makes the table that scans a family's tokens by the next 16 bits, bytes swapped: bits 8..11, which most tokens
-// leave open, are the index's lowest, so that few cache lines hold what streams use. isEvent says which kinds are events.
-func newScanTable(f gpu.Family, isEvent func(Kind) bool) *scanTable {
-	keys := keysOf(f)
-	tab := new(scanTable)
-	for key := range uint32(len(tab)) {
-		var pos, time, flags uint32
-		nops := true
-		for pos+4 <= 16 {
-			rest, have := key>>pos, 16-pos
-			if rest&15 == 0 {
-				pos += 4
-				continue
-			}
-			l := &keys[rest&0xff]
-			event := isEvent(l.kind)
-			if have < 8 || uint32(l.lo+l.w) > have || !nops && event { // the time is beyond the key
-				break
-			}
-			pos += uint32(max(l.bits, 4))
-			time += rest>>l.lo&(1<<l.w-1) + uint32(l.addend)
-			nops = false
-			if event {
-				flags |= 1 << scanEvent
-				break
-			}
-		}
-		tab[bits.ReverseBytes16(uint16(key))] = pos/4 | time<<scanTime | flags
-	}
-	return tab
-}
 
 // waveEvents are the kinds that waves, markers and losses need. Unknown keys have the zero kind.
 func waveEvents(k Kind) bool {

@@ -73,17 +73,20 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 	at := d.pos / 8
 	start := uint64(d.pos % 8 / 4)
 	family := d.family
-	tab, place := waveLanes11(), places11()
+	tab, place, begun, keys := waveLanes11(), places11(), begun11(), keysOf(family)
 	if family == gpu.GFX12 {
-		tab, place = waveLanes12(), places12()
+		tab, place, begun = waveLanes12(), places12(), begun12()
 	}
 	if s.lanes == nil {
 		s.lanes = new(laneScan)
 	}
-	end, pieces := s.lanes.window(laneTable{word: tab}, win, start, uint64(2*size))
+	end, pieces := s.lanes.window(tab, win, start, uint64(2*size))
 	var p Packet
 	waves, n := d.roomFor(pieces)
-	r := waveRun{scan: s.lanes, live: d.live, bits: d.bits, place: place, waves: waves, n: n, origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs, markers: d.res.Markers}
+	r := waveRun{
+		scan: s.lanes, live: d.live, bits: d.bits, place: place, begun: begun, waves: waves, n: n, markers: d.res.Markers,
+		origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs,
+	}
 	for _, piece := range pieces {
 		for events := piece.events; ; events = events[1:] {
 			events = events[r.rdna(events, Cycles(piece.base)):]
@@ -91,8 +94,10 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 				break
 			}
 			e := events[0]
-			nibble := s.lanes.event(e)
-			now := r.origin + Cycles(piece.base+e>>scanTime)
+			nibble, now := uint16(e), r.origin+Cycles(piece.base+e>>scanTime)
+			w := s.lanes.load64(nibble)
+			l := &keys[w&255]
+			now -= Cycles(w >> (l.lo & 63) & (1<<(l.w&63) - 1)) // without its delta
 			d.now, d.pos, d.res.Waves, d.res.Markers, d.open = now, at*8+int(nibble)*4, r.waves[:r.n], r.markers, d.open+r.open
 			r.open = 0
 			_ = d.next(&p, buf, d.pos, true) // scanning made sure that it is whole

@@ -1,14 +1,13 @@
 package sqtt
 
-import "math/bits"
-
-// waveRun goes through a window's events: wave tokens and TIMESTAMPs, which are nearly all of them. It keeps few values,
+// waveRun goes through a window's events: wave tokens, TIMESTAMPs and MISCs, which are nearly all of them. It keeps few values,
 // so that they stay in registers.
 type waveRun struct {
 	scan  *laneScan
 	live  *[numSlots]liveWave
 	bits  *waveBits
 	place *[numSlots]uint32 // see waveBits.places
+	begun *[numBegun]uint64 // see waveBits.newBegun
 	waves []Wave            // with room for one more per event
 	n     int               // waves so far
 	open  int               // waves begun, less those that ended
@@ -20,70 +19,46 @@ type waveRun struct {
 	markers []Marker
 }
 
-// rdnaGeneric takes the events up to the first one that is something else, and says how many.
+// rdnaGeneric takes the events up to the first one that is something else, or for which there may be no room, and says how many.
 func (r *waveRun) rdnaGeneric(events []uint64, base Cycles) int {
 	b := r.bits
-	n := r.n
 	base += r.origin
-	gfx12 := b == &waveBits12
-	i := 0
-loop:
-	for ; i < len(events); i++ {
-		e := events[i]
+	events = events[:min(len(events), len(r.waves)-r.n)]
+	for i, e := range events {
 		w := r.scan.load64(uint16(e))
-		nops := bits.TrailingZeros32(uint32(w)|1<<12) &^ 3
-		x := uint32(w >> uint(nops))
-		switch x & 31 {
-		case 0b01100: // WAVE_START
-			k := x >> 7 & 0x7ff // b.startKey in fewer steps
-			if gfx12 {
-				k = x>>7&0x7f | x>>8&0xf80
-			}
-			l := &r.live[k]
+		x, now := uint32(w), base+Cycles(e>>scanTime)
+		switch {
+		case x&31 == 0b01100: // WAVE_START
+			l := &r.live[b.startKey(x)%numSlots]
 			if l.run == r.runs {
-				break loop
+				return i
 			}
-			l.raw, l.run = x, r.runs
-			l.start = base + Cycles(e>>scanTime) + Cycles(x>>5&3)
-			l.off = r.first + int64(uint16(e))*4 + int64(nops)
+			*l = liveWave{start: now, off: r.first + int64(uint16(e))*4, run: r.runs, raw: x}
 			r.open++
-			continue
-		case 0b10101: // WAVE_END
-			k := x >> 8 & 0xfff // b.endKey
-			if !gfx12 {
-				k = x>>8&0x3f | x>>9&0x7c0
-			}
+		case x&31 == 0b10101: // WAVE_END
+			k := b.endKey(x) % numSlots
 			l := &r.live[k]
-			if l.run != r.runs || n >= len(r.waves) {
-				break loop
+			if l.run != r.runs {
+				return i
 			}
 			l.run = 0
-			wave := &r.waves[n]
-			n++
-			wave.Start, wave.Stop = l.start, base+Cycles(e>>scanTime)+Cycles(x>>5&7)
-			at, queue := r.place[k]|lanesOf[l.raw>>25]<<24, l.raw>>20
-			if !gfx12 {
-				queue >>= 1
+			at := uint64(r.place[k]) | r.begun[l.raw>>(b.pipe&31)%numBegun]
+			r.waves[r.n] = Wave{l.start, now, uint8(at), uint8(at >> 8), uint8(at >> 16), uint8(at >> 24), uint8(at >> 32), uint8(at >> 40)}
+			r.n++
+			r.open--
+		case x&(127|miscSave|miscStallBegin|miscStallEnd) == 0b1010001: // a MISC that only passes time, which scanning counted
+		case x&(127|1<<8|b.realtime) == 1: // a TIMESTAMP's delta
+			by := Cycles(w >> 12 & b.delta)
+			base += by
+			r.origin += by
+		case x&(127|1<<8|b.realtime) == 1|b.realtime: // a realtime marker
+			if len(r.markers) == cap(r.markers) {
+				return i
 			}
-			wave.CU, wave.SIMD, wave.Slot, wave.Lanes = uint8(at), uint8(at>>8), uint8(at>>16), uint8(at>>24)
-			wave.ME, wave.Pipe = uint8(queue>>2&1), uint8(queue&3)
-			continue
+			r.markers = append(r.markers, Marker{now, int64(w >> 12 & b.delta)})
+		default:
+			return i
 		}
-		if x&(127|miscSave|miscStallBegin|miscStallEnd) == 0b1010001 { // a MISC that only passes time, which scanning counted
-			continue
-		}
-		if x&(127|1<<8) != 1 { // not a TIMESTAMP, or one behind lost packets
-			break
-		}
-		value := Cycles(r.scan.load64(uint16(e)+uint16(nops>>2)) >> 12 & b.delta)
-		if x&b.realtime != 0 {
-			r.markers = append(r.markers, Marker{base + Cycles(e>>scanTime), int64(value)})
-			continue
-		}
-		base += value
-		r.origin += value
 	}
-	r.open -= n - r.n
-	r.n = n
-	return i
+	return len(events)
 }

@@ -4,38 +4,31 @@ package sqtt
 
 // rdna is rdnaGeneric.
 func (r *waveRun) rdna(events []uint64, base Cycles) int {
-	done := 0
-	for done < len(events) {
-		before := r.n
-		rest := events[done:]
-		var n int
-		if r.bits == &waveBits12 {
-			n = waveRun12(r, &rest[0], len(rest), base)
-		} else {
-			n = waveRun11(r, &rest[0], len(rest), base)
-		}
-		r.open -= r.n - before
-		done += n
-		if n == len(rest) || !r.marker(rest[n], base) {
-			break
-		}
-		done++
+	n := min(len(events), len(r.waves)-r.n)
+	if n <= 0 {
+		return 0
 	}
-	return done
+	var taken, began, ended int
+	if r.bits == &waveBits12 {
+		taken, began, ended = waveRun12(r, &events[0], n, base, &r.waves[r.n])
+	} else {
+		taken, began, ended = waveRun11(r, &events[0], n, base, &r.waves[r.n])
+	}
+	ended /= waveSize
+	r.n += ended
+	r.open += began - ended
+	return taken
 }
 
-// marker takes an event that is a realtime marker.
-func (r *waveRun) marker(e uint64, base Cycles) bool {
-	w := r.scan.load64(r.scan.event(e))
-	if uint32(w)&(127|1<<8|r.bits.realtime) != 1|r.bits.realtime {
-		return false
-	}
-	r.markers = append(r.markers, Marker{r.origin + base + Cycles(e>>scanTime), int64(w >> 12 & r.bits.delta)})
-	return true
-}
+const waveSize = 24 // bytes of a Wave
 
+// waveRun11 takes up to n events and writes waves from next on, for which there must be room. It tells how many events it took,
+// how many waves began and how many bytes it wrote.
+//
 //go:noescape
-func waveRun11(r *waveRun, events *uint64, n int, base Cycles) int
+func waveRun11(r *waveRun, events *uint64, n int, base Cycles, next *Wave) (taken, began, wrote int)
 
+// waveRun12 does the same with GFX12's tokens.
+//
 //go:noescape
-func waveRun12(r *waveRun, events *uint64, n int, base Cycles) int
+func waveRun12(r *waveRun, events *uint64, n int, base Cycles, next *Wave) (taken, began, wrote int)
