@@ -147,8 +147,7 @@ func newHotspotsCmd(e *env) *cobra.Command {
 			return e.strict(o.Strict, &d.Quality)
 		},
 	}
-	cmd.Flags().StringVar(&o.Format, "format", "table", "output `format`: table, csv or json")
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
+	o.formatFlags(cmd, "table", "csv", "json")
 	cmd.Flags().StringVar(&by, "by", "insn", "group by insn, line, function, kernel or class")
 	cmd.Flags().StringVar(&sort, "sort", "cycles", "order by stall, latency (stall and issue), hits, nonhidden (exposed cycles) or cycles")
 	cmd.Flags().IntVar(&top, "top", 20, "show the first `n` rows (0: all); csv and json are always whole")
@@ -218,8 +217,7 @@ func newAnnotateCmd(e *env) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Format, "format", "table", "output `format`: table, csv or json")
-	f.StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
+	o.formatFlags(cmd, "table", "csv", "json")
 	f.StringVar(&kernel, "kernel", "", "only the kernel or function of this `name`")
 	f.StringVar(&source, "source", ".", "`folder` to look for source files in")
 	f.StringVar(&colour, "colour", "auto", "colours: auto, always or never (NO_COLOR is honoured)")
@@ -300,8 +298,7 @@ func newWavesCmd(e *env) *cobra.Command {
 			return e.strict(o.Strict, &l.Quality)
 		},
 	}
-	cmd.Flags().StringVar(&o.Format, "format", "table", "output `format`: table, csv or json")
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
+	o.formatFlags(cmd, "table", "csv", "json")
 	cmd.Flags().IntVar(&o.Limit, "limit", 32, "show `n` waves (0: all); csv and json are always whole")
 	cmd.Flags().IntVar(&width, "width", 80, "`columns` of the picture of slots (0: none)")
 	o.hotFlags(cmd)
@@ -319,10 +316,7 @@ func newExportCmd(e *env) *cobra.Command {
 			"  rigprof export --format html -o vadd.html vadd.rigprof",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf("format", o.Format, report.ExportFormats...); err != nil {
-				return err
-			}
-			if err := oneOf("gfx9-header", o.Header, "auto", "yes", "no"); err != nil {
+			if err := o.validate(); err != nil {
 				return err
 			}
 			if o.Format == "pprof" && o.Output == "" && isTerminal(e.Out) {
@@ -341,9 +335,8 @@ func newExportCmd(e *env) *cobra.Command {
 			return e.strict(o.Strict, &h.Quality)
 		},
 	}
-	cmd.Flags().StringVar(&o.Format, "format", "pprof", "output `format`: "+strings.Join(report.ExportFormats, ", "))
+	o.formatFlags(cmd, report.ExportFormats...)
 	cmd.Flags().StringVar(&source, "source", ".", "html: `folder` to look for source files in; the lines that ran code came from are put into the page")
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
 	o.hotFlags(cmd)
 	return cmd
 }

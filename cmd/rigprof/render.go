@@ -10,11 +10,16 @@ import (
 	"github.com/rigprof/rigprof/internal/report"
 )
 
-// view is an answer that can be written in every format.
+// view is an answer for people and for programs.
 type view interface {
 	Tables(limit int) []report.Table // for people, with at most limit rows of a kind (0: all)
 	WriteCSV(w io.Writer) error
 	WriteJSON(w io.Writer) error
+}
+
+// timelineView is one that trace viewers can show, too.
+type timelineView interface {
+	view
 	Chrome(w io.Writer) error
 }
 
@@ -23,25 +28,29 @@ type renderOptions struct {
 	Format string
 	Output string
 	Limit  int
-	extra  []string // formats beside the common ones
+
+	formats []string // that the command has
 }
 
+// flags are those of a command whose view has a timeline; extra are formats beside the common ones.
 func (o *renderOptions) flags(cmd *cobra.Command, extra ...string) {
-	o.extra = extra
-	names := "table, csv, json or chrome"
-	if len(extra) > 0 {
-		names = "table, csv, json, chrome or " + strings.Join(extra, " or ")
-	}
-	cmd.Flags().StringVar(&o.Format, "format", "table", "output `format`: "+names)
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
+	o.formatFlags(cmd, append([]string{"table", "csv", "json", "chrome"}, extra...)...)
 	cmd.Flags().IntVar(&o.Limit, "limit", 32, "show `n` rows of a long table (0: all); csv and json are always whole")
+}
+
+// formatFlags are the flags of a command that writes in these formats, by default in the first.
+func (o *renderOptions) formatFlags(cmd *cobra.Command, formats ...string) {
+	o.formats = formats
+	last := len(formats) - 1
+	cmd.Flags().StringVar(&o.Format, "format", formats[0], "output `format`: "+strings.Join(formats[:last], ", ")+" or "+formats[last])
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
 }
 
 func (o *renderOptions) validate() error {
 	if o.Limit < 0 {
 		return fmt.Errorf("--limit %d: want 0 or more", o.Limit)
 	}
-	return oneOf("format", o.Format, append([]string{"table", "csv", "json", "chrome"}, o.extra...)...)
+	return oneOf("format", o.Format, o.formats...)
 }
 
 // render writes v as the options ask.
@@ -53,7 +62,10 @@ func (e *env) render(v view, o *renderOptions) error {
 		case "json":
 			return v.WriteJSON(w)
 		case "chrome":
-			return v.Chrome(w)
+			if t, ok := v.(timelineView); ok {
+				return t.Chrome(w)
+			}
+			return fmt.Errorf("a %T has no timeline", v) // no command that has the format has such a view
 		}
 		first := true
 		for _, t := range v.Tables(o.Limit) {
@@ -80,4 +92,3 @@ type listView struct{ listing }
 func (l listView) Tables(int) []report.Table   { return []report.Table{l.table} }
 func (l listView) WriteCSV(w io.Writer) error  { return l.table.CSV(w) }
 func (l listView) WriteJSON(w io.Writer) error { return report.WriteJSON(w, l.doc) }
-func (l listView) Chrome(io.Writer) error      { return fmt.Errorf("a list has no timeline") }

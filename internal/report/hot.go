@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -34,20 +33,6 @@ type Hot struct {
 	kernels []hotKernel // by the numbers of sites
 	places  map[analysis.Where]*Place
 }
-
-// hotKernel is what waves ran: a dispatch's kernel or, where no dispatch tells, the function of their first instruction. Number 0 is what waves
-// ran of which no instruction's place is known.
-type hotKernel struct {
-	name   string // tells kernels apart
-	symbol string // as the code object names it
-	object int    // -1: not known
-}
-
-// unknownCode stands for what no code object holds.
-const unknownCode = "unknown code"
-
-// noKernel is the kernel of number 0.
-var noKernel = hotKernel{unknownCode, unknownCode, -1}
 
 // TracedWave is a wave and what it cost.
 type TracedWave struct {
@@ -127,56 +112,6 @@ func (h *Hot) Place(w analysis.Where) *Place {
 	return p
 }
 
-// kernelName is a kernel's name by its number.
-func (h *Hot) kernelName(kernel int32) string {
-	if kernel < 0 || int(kernel) >= len(h.kernels) {
-		return unknownCode
-	}
-	return h.kernels[kernel].name
-}
-
-// kernelsOf lists the kernels that waves ran, those with most cycles first.
-func kernelsOf(p *analysis.Profile) []int32 {
-	cycles := map[int32]int64{}
-	for i := range p.Insts {
-		if c := &p.Insts[i]; c.Hits > 0 {
-			cycles[c.Kernel] += c.Cycles()
-		}
-	}
-	return mostFirst(cycles)
-}
-
-// mostFirst lists kernels by falling cycles.
-func mostFirst(cycles map[int32]int64) []int32 {
-	ids := slices.Sorted(maps.Keys(cycles))
-	slices.SortStableFunc(ids, func(a, b int32) int { return cmp.Compare(cycles[b], cycles[a]) })
-	return ids
-}
-
-// maxKernels is how many kernels a name of several has.
-const maxKernels = 3
-
-// kernelNames names several kernels.
-func (h *Hot) kernelNames(ids []int32) string {
-	var names []string
-	for _, k := range ids[:min(len(ids), maxKernels)] {
-		names = append(names, h.kernelName(k))
-	}
-	s := strings.Join(names, ", ")
-	if len(ids) > maxKernels {
-		s += fmt.Sprintf(" and %d more", len(ids)-maxKernels)
-	}
-	return s
-}
-
-// kernelsOf names what a stream's traced waves ran: the dispatch's kernel, or what their code tells.
-func (h *Hot) kernelsOf(p *hotPart) string {
-	if p.kernel != "" || len(p.ran) == 0 {
-		return p.kernel
-	}
-	return h.kernelNames(p.ran)
-}
-
 // part is the one of a stream.
 func (h *Hot) part(stream int) *hotPart {
 	for _, p := range h.parts {
@@ -186,33 +121,6 @@ func (h *Hot) part(stream int) *hotPart {
 	}
 	return nil
 }
-
-// nameKernels makes kernels of one name in several objects that ran tell which is whose.
-func (h *Hot) nameKernels() {
-	ran := make([]bool, len(h.kernels))
-	for i := range h.Profile.Insts {
-		if k := h.Profile.Insts[i].Kernel; int(k) < len(ran) {
-			ran[k] = true
-		}
-	}
-	objects := map[string]map[int]bool{}
-	for i := range h.kernels {
-		if k := &h.kernels[i]; ran[i] && k.object >= 0 {
-			if objects[k.name] == nil {
-				objects[k.name] = map[int]bool{}
-			}
-			objects[k.name][k.object] = true
-		}
-	}
-	for i := range h.kernels {
-		if k := &h.kernels[i]; len(objects[k.name]) > 1 {
-			k.name = inObject(k.name, h.code.name(k.object))
-		}
-	}
-}
-
-// inObject is a name that several code objects have.
-func inObject(name, object string) string { return fmt.Sprintf("%s (%s)", name, dash(object)) }
 
 // addressOf is an instruction's address for people; empty where it is not known.
 func addressOf(w analysis.Where) string {
@@ -297,7 +205,7 @@ func (h *Hot) Hotspots(by, sort string) *Hotspots {
 		key, row := h.groupOf(by, c)
 		g := groups[key]
 		if g == nil {
-			g = &hotGroup{HotRow: row, key: key, kernels: map[int32]int64{}, waited: map[analysis.Where]int64{}}
+			g = &hotGroup{HotRow: row, kernels: map[int32]int64{}, waited: map[analysis.Where]int64{}}
 			groups[key] = g
 			order = append(order, g)
 		}
@@ -321,74 +229,6 @@ func (h *Hot) Hotspots(by, sort string) *Hotspots {
 	key := hotKeys[sort]
 	slices.SortStableFunc(d.Rows, func(a, b HotRow) int { return cmp.Compare(key(&b), key(&a)) })
 	return d
-}
-
-// hotKey tells groups apart: names alone do not, as code objects may share them.
-type hotKey struct {
-	object int
-	name   string
-	pc     uint64
-	kernel int32
-}
-
-// hotGroup is a row that is being summed up.
-type hotGroup struct {
-	HotRow
-	key                        hotKey
-	loads, latency, latencyMax int64
-	kernels                    map[int32]int64 // cycles
-	waited                     map[analysis.Where]int64
-}
-
-func (g *hotGroup) add(h *Hot, c *analysis.InstCost) {
-	g.Cost.Add(c.Cost)
-	g.loads += c.Loads
-	g.latency += c.LatencySum
-	g.latencyMax = max(g.latencyMax, c.LatencyMax)
-	g.kernels[c.Kernel] += c.Cycles()
-	for site, n := range c.WaitedFor {
-		g.waited[h.Profile.Insts[site].Where] += n
-	}
-}
-
-// groupOf is the group that an instruction belongs to.
-func (h *Hot) groupOf(by string, c *analysis.InstCost) (hotKey, HotRow) {
-	p := h.Place(c.Where)
-	object := h.code.name(c.Object)
-	switch by {
-	case "line":
-		return hotKey{object: c.Object, name: p.Line()}, HotRow{Name: p.Line(), Object: object}
-	case "function":
-		return hotKey{object: c.Object, name: p.Func()}, HotRow{Name: p.Func(), Object: object}
-	case "kernel":
-		r := HotRow{Name: h.kernelName(c.Kernel)}
-		if int(c.Kernel) < len(h.kernels) {
-			r.Object = h.code.name(h.kernels[c.Kernel].object)
-		}
-		return hotKey{kernel: c.Kernel}, r
-	case "class":
-		return hotKey{name: className(c.Class)}, HotRow{Name: className(c.Class)}
-	}
-	return hotKey{object: c.Object, pc: c.PC}, HotRow{
-		Name: p.Text, Object: object, Address: addressOf(c.Where), Source: p.Line(), Class: className(c.Class),
-	}
-}
-
-// nameGroups names the kernels that groups ran for, and tells lines and functions of one name in several objects apart.
-func (h *Hot) nameGroups(by string, list []*hotGroup) {
-	same := map[string]int{}
-	for _, g := range list {
-		same[g.Name]++
-	}
-	for _, g := range list {
-		if (by == "line" || by == "function") && same[g.Name] > 1 {
-			g.Name = inObject(g.Name, g.Object)
-		}
-		if by == "kernel" || by == "class" {
-			continue
-		}
-		g.Kernel = h.kernelNames(mostFirst(g.kernels))
-	}
 }
 
 var hotKeys = map[string]func(*HotRow) int64{
@@ -477,11 +317,6 @@ func (d *Hotspots) WriteJSON(w io.Writer) error { return WriteJSON(w, d) }
 
 // WriteCSV writes the rows.
 func (d *Hotspots) WriteCSV(w io.Writer) error { return d.CSV().CSV(w) }
-
-// Chrome is not a view of sums.
-func (d *Hotspots) Chrome(io.Writer) error {
-	return fmt.Errorf("hot spots have no timeline: 'rigprof show --format chrome' and 'rigprof export' do")
-}
 
 var classNames = map[isa.Class]string{
 	isa.SALU: "scalar ALU", isa.SMEM_: "scalar memory", isa.VALU: "vector ALU", isa.VALUTrans: "vector transcendental", isa.VALU64: "vector 64-bit",

@@ -334,6 +334,3 @@ func (l *WaveList) WriteJSON(w io.Writer) error {
 	j.end()
 	return errors.Join(j.close(), h.reread())
 }
-
-// Chrome is in show.
-func (l *WaveList) Chrome(io.Writer) error { return errors.New("use 'rigprof show --format chrome'") }
