@@ -35,62 +35,65 @@ func fill9(w *Wave, k slotKey, raw uint32) {
 	w.ME, w.Pipe = uint8(queue), uint8(queue>>8)
 }
 
-// runGeneric is run in Go alone.
-func (r *eventRun9) runGeneric(events []uint64, base Cycles) int {
-	for i := range events {
-		if !r.one(events[i:], base) {
-			return i
+// some takes events from i on up to the first one that needs a closer look, or to stop, and says where that is.
+func (r *eventRun9) some(events []uint64, i, stop int, base Cycles) int {
+	n, open := r.n, 0
+	base += r.origin
+	origin := base
+	_ = r.win[0]
+loop:
+	for ; i < stop; i++ {
+		e := events[i]
+		j := e << 1 & (windowBytes - 1)
+		w := binary.LittleEndian.Uint64(r.win[j : j+8])
+		now := base + Cycles(e>>scanTime)*4
+		k := waveKey9(uint32(w))
+		l := &r.live[k%numSlots]
+		switch w & 15 {
+		case 3: // WAVE_START
+			if l.run == r.runs {
+				break loop
+			}
+			l.start, l.off, l.run, l.raw = now, r.first+int64(j)*8, r.runs, uint32(w)
+			open++
+			if uint32(k)&15+1 == r.traced {
+				r.walk.start9(k, uint32(w), now)
+			}
+		case 6: // WAVE_END
+			if l.run != r.runs || n >= len(r.waves) {
+				break loop
+			}
+			l.run = 0
+			wave := &r.waves[n]
+			n++
+			open--
+			wave.Start, wave.Stop = l.start, now
+			fill9(wave, k, l.raw)
+			if uint32(k)&15+1 == r.traced {
+				r.walk.stop(walkSlot9(k), now)
+			}
+		case 0: // MISC
+			if w&scan9Plain != misc9TimeReset<<13 || r.clock.look != 0 {
+				break loop
+			}
+			ts, found := r.blocks.timeAfter(r.win, events[i:])
+			if !found {
+				break loop
+			}
+			base += r.clock.reset(now, ts) - now
+		default:
+			switch kind := gfx9Keys[w&15].kind; kind {
+			case KindIssue, KindInst, KindInstPc, KindRegCs, KindRegCsPriv:
+				r.walk.token9(kind, w, now)
+			default:
+				break loop
+			}
 		}
 	}
-	return len(events)
-}
-
-// one takes the first of some events; false where it needs a closer look.
-func (r *eventRun9) one(events []uint64, base Cycles) bool {
-	e := events[0]
-	j := e << 1 & (windowBytes - 1)
-	w := binary.LittleEndian.Uint64(r.win[j : j+8])
-	now := base + r.origin + Cycles(e>>scanTime)*4
-	k := waveKey9(uint32(w))
-	l := &r.live[k%numSlots]
-	switch kind := gfx9Keys[w&15].kind; kind {
-	case KindWaveStart:
-		if l.run == r.runs {
-			return false
-		}
-		l.start, l.off, l.run, l.raw = now, r.first+int64(j)*8, r.runs, uint32(w)
-		r.open++
-		if uint32(k)&15+1 == r.traced {
-			r.walk.start9(k, uint32(w), now)
-		}
-	case KindWaveEnd:
-		if l.run != r.runs || r.n >= len(r.waves) {
-			return false
-		}
-		l.run = 0
-		wave := &r.waves[r.n]
-		r.n++
-		r.open--
-		wave.Start, wave.Stop = l.start, now
-		fill9(wave, k, l.raw)
-		if uint32(k)&15+1 == r.traced {
-			r.walk.stop(walkSlot9(k), now)
-		}
-	case KindMisc:
-		if w&scan9Plain != misc9TimeReset<<13 || r.clock.look != 0 {
-			return false
-		}
-		ts, found := r.blocks.timeAfter(r.win, events)
-		if !found {
-			return false
-		}
-		r.origin += r.clock.reset(now, ts) - now
-	case KindIssue, KindInst, KindInstPc, KindRegCs, KindRegCsPriv:
-		r.walk.token9(kind, w, now)
-	default:
-		return false
-	}
-	return true
+	r.n = n
+	r.open += open
+	r.origin += base - origin
+	return i
 }
 
 // fast9 decodes one window of a GFX9 stream, of which size bytes are the stream's.

@@ -4,14 +4,12 @@ package sqtt
 
 // run takes the events up to the first one that needs a closer look, and says how many.
 func (r *eventRun9) run(events []uint64, base Cycles) int {
-	for i := 0; ; i++ {
-		if i < len(events) {
-			i += waveRun9(r, &events[i], len(events)-i, base)
-		}
-		if i >= len(events) || !r.one(events[i:], base) {
+	for i := 0; i < len(events); i++ {
+		if i += waveRun9(r, &events[i], len(events)-i, base); i == len(events) || r.some(events, i, i+1, base) == i {
 			return i
 		}
 	}
+	return len(events)
 }
 
 //go:noescape

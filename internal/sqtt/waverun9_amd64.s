@@ -17,7 +17,7 @@
 	LEAQ (DX)(DX*2), SI; \
 	LEAQ (R11)(SI*8), SI // a liveWave has 24 bytes
 
-// What eventRun9.one does with what is usual. R8 to R9: the events; R13: their base time; R12: waves so far. Of each event AX is the
+// What eventRun9.some does with what is usual. R8 to R9: the events; R13: their base time; R12: waves so far. Of each event AX is the
 // time, BX the unit and CX the token's low bits.
 //
 // func waveRun9(r *eventRun9, events *uint64, n int, base Cycles) int
