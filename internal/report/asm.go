@@ -289,7 +289,7 @@ func disassemble(o *codeobj.Object, arch isa.Arch, f *AsmFunc, code []byte) []As
 			}
 		}
 		for _, f := range o.Line(addr) {
-			in.Lines = append(in.Lines, SourceLine{f.Func, f.File, f.Line})
+			in.Lines = append(in.Lines, SourceLine{functionName(f.Func), f.File, f.Line})
 		}
 		list = append(list, in)
 		code, addr = code[n:], addr+uint64(n)

@@ -54,6 +54,7 @@ func (d *Decoded) WithCode(target string, codeFiles []CodeFile) error {
 	if !ok {
 		return fmt.Errorf("the code objects are for %s, whose instructions rigprof does not know", target)
 	}
+	overlaps(code, &d.Quality)
 	d.code = &decodedCode{arch: arch, code: code, prog: programOf(arch, code), names: map[uint64][2]string{}}
 	unplaced := make([]int64, len(d.Streams))
 	errs := make([]error, len(d.Streams))

@@ -123,6 +123,7 @@ func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, er
 		if len(code) == 0 {
 			d.Quality.Note(capture.Warning, "give the code object with --code FILE@BASE", "no code object: instructions have neither names nor addresses")
 		}
+		overlaps(code, &d.Quality)
 		names := onlyFuncMap(code, &d.Quality)
 		for i, s := range streams {
 			if s.scanned.words > 0 {
@@ -159,6 +160,21 @@ func openCode(target string, files []CodeFile) (string, []loadedCode, error) {
 		code = append(code, load(f.Name, o, f.Base))
 	}
 	return target, code, nil
+}
+
+// overlaps warns of code objects whose code stands at the same addresses, as at most one of them can.
+func overlaps(code []loadedCode, q *Quality) {
+	for i := range code {
+		for k := range i {
+			a, b := &code[k], &code[i]
+			lo, hi := max(a.lo, b.lo), min(a.hi, b.hi)
+			if a.object == nil || b.object == nil || lo >= hi {
+				continue
+			}
+			q.Note(capture.Warning, "give each code object the address it was loaded at: --code FILE@BASE",
+				"%s and %s both have code from %#x to %#x: what ran there is shown as the first one's", a.name, b.name, lo, hi)
+		}
+	}
 }
 
 // programOf is the code that the walk follows.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/rigprof/rigprof/internal/analysis"
+	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/codeobj"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/isa"
@@ -210,6 +211,57 @@ func TestGapNames(t *testing.T) {
 	for pc, want := range map[uint64]string{entry + 12: "f", entry + 16: "code at 0x1940", entry + 64: "code at 0x1940"} {
 		if f := m.at(0, pc); f == nil || f.Name != want {
 			t.Errorf("at %#x: %+v, want %s", pc, f, want)
+		}
+	}
+}
+
+// TestOverlap checks that code objects at the same addresses are told of, wherever they are given.
+func TestOverlap(t *testing.T) {
+	data, err := os.ReadFile("../../testdata/traces/vadd-gfx1100-se0.sqtt")
+	must2(t, err)
+	files := []StreamFile{{Name: "se0.sqtt", Open: bytesOf(data), Family: gpu.GFX11}}
+	for _, tt := range []struct {
+		base uint64 // of the second
+		told bool
+	}{{0x200003412000, true}, {0x200003412000 + 64, true}, {0x200003512000, false}} {
+		code := []CodeFile{{"a.co", 0x200003412000, vaddCode(t)}, {"b.co", tt.base, vaddCode(t)}}
+		h, err := HotFiles("", files, code)
+		must2(t, err)
+		d, err := Decode(files)
+		must2(t, err)
+		must2(t, d.WithCode("", code))
+		for name, q := range map[string]*Quality{"hot spots": &h.Quality, "decode": &d.Quality} {
+			told := slices.ContainsFunc(q.Notes, func(n capture.Note) bool {
+				return n.Level == capture.Warning && strings.HasPrefix(n.Text, "a.co and b.co both have code from 0x200003413")
+			})
+			if told != tt.told {
+				t.Errorf("%s, the second object at %#x: %+v", name, tt.base, q.Notes)
+			}
+		}
+	}
+}
+
+// TestFunctionNames checks that no view shows the name that compilers give the body of an OpenCL kernel.
+func TestFunctionNames(t *testing.T) {
+	h := hotOfTest(t)
+	a, err := h.Annotate("")
+	must2(t, err)
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"annotate": func(b *bytes.Buffer) error { return WriteJSON(b, a) },
+		"hotspots": func(b *bytes.Buffer) error { return h.Hotspots("function", "cycles").WriteJSON(b) },
+		"pprof":    func(b *bytes.Buffer) error { return h.WritePprof(b) },
+		"page":     func(b *bytes.Buffer) error { return h.WriteHTML(b) },
+	} {
+		var b bytes.Buffer
+		must2(t, write(&b))
+		if name == "pprof" {
+			p, err := profile.Parse(&b)
+			must2(t, err)
+			b.Reset()
+			b.WriteString(p.String())
+		}
+		if strings.Contains(b.String(), "__clang_ocl_kern_imp_") || !strings.Contains(b.String(), "vadd") {
+			t.Errorf("%s: no plain name in\n%.2000s", name, b.String())
 		}
 	}
 }
