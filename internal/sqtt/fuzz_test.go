@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -195,19 +196,32 @@ func TestRandomStreams(t *testing.T) {
 	}
 }
 
-// TestPrefixes: the waves of a prefix are those of the whole whose end token is within it. GFX9 times may lack what a
-// TIME that the prefix lost would add, so the slots alone are compared there.
+// TestPrefixes: the waves of a prefix are those of the whole whose end token is within it, to the cycle. A GFX9 TIME_RESET may have its TIME behind the
+// prefix: then all times after it, and no others, lack what that TIME says was lost.
 func TestPrefixes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
-	for i := range 30 {
+	exact, shifted := map[gpu.Family]int{}, 0
+	for i := range 60 {
 		f := [3]gpu.Family{gpu.GFX9, gpu.GFX11, gpu.GFX12}[i%3]
 		buf := randomStream(rng, f, 300)
-		var ends []int64 // bit behind each wave's end
-		var live [numSlots]bool
+		type span struct{ start, stop, end int64 } // first bits of both tokens, and the one behind the second
+		var spans []span
+		var resets []span // start: the TIME_RESET, end: behind its TIME
+		var live [numSlots]int64
+		open := false // the last TIME_RESET looks for its TIME
 		for p := range Packets(f, buf) {
 			k := slotKey(0)
 			end := p.Kind == KindWaveEnd
 			switch {
+			case f == gpu.GFX9 && p.Kind == KindMisc && p.Raw>>13 == misc9TimeReset:
+				if open {
+					resets = resets[:len(resets)-1] // without TIME it moves nothing
+				}
+				resets, open = append(resets, span{start: p.Off, stop: p.Off + int64(p.Bits)}), true
+				continue
+			case f == gpu.GFX9 && p.Kind == KindTime && open:
+				resets[len(resets)-1].end, open = p.Off+int64(p.Bits), false
+				continue
 			case !end && p.Kind != KindWaveStart && p.Kind != KindWaveStartExt:
 				continue
 			case f == gpu.GFX9:
@@ -217,30 +231,60 @@ func TestPrefixes(t *testing.T) {
 			default:
 				k = waveBitsOf(p.Family).startKey(uint32(p.Raw))
 			}
-			if end && live[k] {
-				ends = append(ends, p.Off+int64(p.Bits))
+			if end && live[k] > 0 {
+				spans = append(spans, span{live[k] - 1, p.Off, p.Off + int64(p.Bits)})
 			}
-			live[k] = !end
+			live[k] = 0
+			if !end {
+				live[k] = p.Off + 1
+			}
 		}
 		whole := DecodeWaves(f, buf).Waves
 		n := 0
 		for size := range len(buf) + 1 {
-			for n < len(ends) && ends[n] <= int64(size)*8 {
+			for n < len(spans) && spans[n].end <= int64(size)*8 {
 				n++
 			}
 			got := DecodeWaves(f, buf[:size]).Waves
 			if len(got) != n {
 				t.Fatalf("%v stream %d: %d waves in %d bytes, want %d", f, i, len(got), size, n)
 			}
-			for j := range got {
-				w := whole[j]
-				if f == gpu.GFX9 {
-					w.Start, w.Stop = got[j].Start, got[j].Stop
+			reset := int64(math.MaxInt64) // the one whose TIME the prefix lacks
+			for _, r := range resets {
+				if bits := int64(size) * 8; r.stop <= bits && bits < r.end {
+					reset = r.start
 				}
-				if got[j] != w {
-					t.Fatalf("%v stream %d: wave %d of %d bytes is %+v, want %+v", f, i, j, size, got[j], whole[j])
+			}
+			lost, known := Cycles(0), false
+			for j, w := range got {
+				for _, at := range []struct {
+					bit int64
+					v   *Cycles
+					of  Cycles
+				}{{spans[j].start, &w.Start, whole[j].Start}, {spans[j].stop, &w.Stop, whole[j].Stop}} {
+					if at.bit < reset {
+						exact[f]++
+						continue
+					}
+					if !known {
+						lost, known = at.of-*at.v, true
+					}
+					*at.v += lost
+					shifted++
+				}
+				if w != whole[j] {
+					t.Fatalf("%v stream %d: wave %d of %d bytes is %+v, want %+v (%d cycles lost from bit %d on)", f, i, j, size, got[j], whole[j], lost, reset)
 				}
 			}
 		}
+	}
+	t.Logf("times compared: %v, and %d behind a TIME_RESET whose TIME is cut off", exact, shifted)
+	for _, f := range []gpu.Family{gpu.GFX9, gpu.GFX11, gpu.GFX12} {
+		if exact[f] < 2000 {
+			t.Errorf("%v: %d times compared: the streams test little", f, exact[f])
+		}
+	}
+	if shifted < 300 {
+		t.Errorf("%d times behind a TIME_RESET without its TIME", shifted)
 	}
 }
