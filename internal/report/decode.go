@@ -140,7 +140,7 @@ func decodedOf(files []StreamFile, scans []*scanned) (*Decoded, error) {
 		case r.waves == 0 && r.Losses.OpenAtEnd+r.Losses.DroppedStarts > 0:
 			notes.add(name, capture.Loss, "waves start in it and none ends", "is the file whole?")
 		case r.waves == 0:
-			notes.add(name, idle, "no wave starts and ends in it", "no work may have run on this engine; --format packets shows what there is")
+			notes.add(name, idle, "no wave starts and ends in it", "no work may have run on this engine; 'rigprof decode --format packets' shows what there is")
 		case r.Losses.OpenAtEnd > 0:
 			notes.add(name, capture.Warning, "waves start in it that do not end", "is the file whole?")
 		}

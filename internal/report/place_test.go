@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/sharedtest"
 )
@@ -133,5 +134,18 @@ func TestCaptureEngines(t *testing.T) {
 		if int(p.engine) != i || p.dispatch != -1 {
 			t.Errorf("stream %d: %s", i, p.name())
 		}
+	}
+}
+
+// TestNoWaves checks that a stream without waves is told of with a command that has what it names, whatever view tells.
+func TestNoWaves(t *testing.T) {
+	data, err := os.ReadFile("../../testdata/traces/vadd-gfx1100-se0.sqtt")
+	must2(t, err)
+	h, err := HotFiles("", []StreamFile{{Name: "se0.sqtt", Open: bytesOf(data[:32]), Family: gpu.GFX11}}, nil)
+	must2(t, err)
+	if !slices.ContainsFunc(h.Quality.Notes, func(n capture.Note) bool {
+		return strings.HasSuffix(n.Text, "no wave starts and ends in it") && strings.Contains(n.Advice, "'rigprof decode --format packets' shows")
+	}) {
+		t.Errorf("%+v", h.Quality.Notes)
 	}
 }
