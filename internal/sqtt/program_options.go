@@ -33,6 +33,7 @@ type options struct {
 	detail      []int          // engines that trace instructions
 	include     uint32         // token classes that detailed engines record, as bits of the family's register
 	inst        uint32         // of those, what the other engines leave out
+	sampled     uint32         // the class of counters' samples, where there are counters
 	known       uint32         // every class of the family
 	waveTypes   uint32
 	counters    []uint32 // events, in the trace itself
@@ -115,12 +116,13 @@ func (o *options) target(engine int) Target {
 
 // tokens is the classes that an engine records.
 func (o *options) tokens(engine int) uint32 {
+	include := o.include | o.sampled
 	for _, e := range o.detail {
 		if e == engine {
-			return o.include
+			return include
 		}
 	}
-	return o.include &^ o.inst
+	return include &^ o.inst
 }
 
 func (o *options) check(t Target) error {
@@ -202,7 +204,8 @@ func WaveTypes(f gpu.Family) []string {
 	return slices.DeleteFunc(slices.Clone(waveTypes[f]), func(s string) bool { return s == "" })
 }
 
-// WithTokens records the named token classes only. Engines that trace no instructions leave the instruction classes out still.
+// WithTokens records the named token classes only, and WithCounters' samples. Engines that trace no instructions leave the instruction classes
+// out still.
 func WithTokens(classes ...string) Option {
 	return func(o *options) error {
 		o.include = 0
@@ -251,7 +254,7 @@ func WithCounters(events []uint32, rate int, units uint32) Option {
 		o.counters, o.counterRate, o.counted = slices.Clone(events), uint32(rate), units
 		for _, c := range tokenClasses {
 			if c.name == "perf" && c.families>>o.g.Family&1 != 0 {
-				o.include |= 1 << c.bit
+				o.sampled = 1 << c.bit
 			}
 		}
 		return nil
