@@ -17,11 +17,12 @@ type Insn struct {
 	Step     Step     //
 	Category Category // of the record that it sends, Jump for a branch
 	Again    bool     // it sends a second record when the wave goes on (GFX9 s_barrier)
-	Wait     bool     // resynchronisation must not skip it: a wait or a load
+	Always   bool     // a jump: the instruction behind it does not follow
+	Leaves   bool     // the wave goes on where a token tells: indirect jumps and calls
 	Offset   int32    // of a direct branch: bytes from the next instruction to its target
 }
 
-// Code gives the instruction at an address, false where there is none. The walk asks once for each address.
+// Code gives the instruction at an address, false where there is none. The walk keeps the answer.
 type Code interface {
 	At(pc uint64) (Insn, bool)
 }

@@ -24,6 +24,9 @@ const keptRecords = 2
 
 func (k *walk) flush(t *tracedWave, gfx9 bool, now Cycles) {
 	n := max(t.sent, t.final(gfx9, now))
+	if t.doubt != doubtNone {
+		k.unplacedIn(t, t.insts[t.sent:n])
+	}
 	if k.emit != nil {
 		k.out = WaveInsts{Wave: t.wave, StartPC: t.startPC, First: t.first + t.sent, Insts: t.insts[t.sent:n], Open: t.insts[n:]}
 		k.emit(&k.out)
@@ -40,7 +43,7 @@ func (k *walk) flush(t *tracedWave, gfx9 bool, now Cycles) {
 // final is how many of the wave's records nothing changes any more.
 func (t *tracedWave) final(gfx9 bool, now Cycles) int {
 	n := len(t.insts)
-	if t.waiting {
+	if t.waiting || t.lost {
 		n = min(n, t.from)
 	}
 	if gfx9 || t.gfx9.on {

@@ -11,6 +11,8 @@ import (
 type Program struct {
 	arch     isa.Arch
 	segments []codeSegment // by address
+
+	kernels, functions []uint64
 }
 
 type codeSegment struct {
@@ -28,6 +30,18 @@ func (p *Program) Add(base uint64, code []byte) {
 	copy(p.segments[i+1:], p.segments[i:])
 	p.segments[i] = codeSegment{base, code}
 }
+
+// AddKernel tells where a kernel begins, AddFunction where code does that others call.
+func (p *Program) AddKernel(entry uint64) { p.kernels = append(p.kernels, entry) }
+
+// AddFunction is for code as AddKernel for kernels.
+func (p *Program) AddFunction(entry uint64) { p.functions = append(p.functions, entry) }
+
+// Kernels are where kernels begin.
+func (p *Program) Kernels() []uint64 { return p.kernels }
+
+// Functions are where code begins that kernels call.
+func (p *Program) Functions() []uint64 { return p.functions }
 
 // bytes are the bytes from pc to the end of its segment.
 func (p *Program) bytes(pc uint64) []byte {
@@ -68,7 +82,8 @@ func (p *Program) At(pc uint64) (Insn, bool) {
 	if target, ok := in.Target(pc); ok {
 		out.Offset = int32(target - pc - uint64(in.Size))
 	}
-	out.Wait = in.Op.Class == isa.Wait || in.Op.Has(isa.FlagLoad)
+	out.Leaves = t.NewPC
+	out.Always = in.Op.Has(isa.FlagBranch) && !in.Op.Has(isa.FlagCond) && !in.Op.Has(isa.FlagCall)
 	return out, true
 }
 

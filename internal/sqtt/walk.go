@@ -13,7 +13,7 @@ import (
 //
 // A wave starts where the COMPUTE_PGM registers of its queue point at. From there each record takes the next instruction
 // that sends one; records of branches say whether they were taken, and jumps to computed addresses are followed by
-// tokens with the address, which may be late. After a loss the walk looks for the next instruction of the record's kind.
+// tokens with the address, which may be late. Behind a loss, addresses are left out until the records fit one place alone.
 type Walker struct {
 	WaveDecoder
 	walk walk
@@ -39,9 +39,11 @@ func Walk(f gpu.Family, o WalkOptions, buf []byte, code Code, emit func(*WaveIns
 func (w *Walker) Reset(f gpu.Family, o WalkOptions, code Code, emit func(*WaveInsts)) {
 	w.WaveDecoder.Reset(f, o.Header)
 	k := &w.walk
-	if k.waves == nil || k.cache.full || !sameCode(k.cache.code, code) {
+	same := k.waves != nil && sameCode(k.cache.code, code)
+	if !same || k.cache.full {
 		k.cache.begin(code)
 	}
+	k.finder.begin(code, same)
 	if k.waves == nil {
 		k.waves, k.used = new([64]tracedWave), math.MaxUint64
 		for i := range k.waves {
@@ -69,6 +71,7 @@ type walk struct {
 	out   WaveInsts
 	lost  int64 // losses so far that may have taken records
 	trace
+	finder finder
 
 	waves *[64]tracedWave
 	slots [64]*tracedWave // of waves, by slot; on GFX9 by SIMD and slot
@@ -95,6 +98,7 @@ type tracedWave struct {
 	page *codePage
 	pcs  []uint64 // addresses that came before they were needed
 	gfx9 wave9State
+	look *lookout // of one that is or was lost
 }
 
 // waveState is what of a tracedWave is anew for each wave, with no pointers: so it is quickly set.
@@ -106,14 +110,17 @@ type waveState struct {
 	stale   bool   // it stood ready for so long that the next record takes the long way
 	waiting bool   // for a token with the address of record from; those behind it wait, too
 	again   bool   // the instruction at pc sent its first record of two
+	lost    bool   // its place is not known, and looked for
 	pc      uint64 // if at does not say, where the wave stands; 0: not known
-	from    int    // the first of the records that wait
-	lost    int64  // walk.lost when the address was last certain
+	from    int    // the first of the records that wait, or are kept back until the wave is found
 
 	wave    Wave
 	startPC uint64
 	first   int // records given already and dropped
 	sent    int // of insts, given already
+
+	doubt doubt // why its place is not known, or was not
+	found bool  // it was found at least once
 }
 
 // never is later than any time, as times compare without sign.
@@ -141,6 +148,7 @@ func (k *walk) slot(i uint32) *tracedWave {
 	t := k.slots[i%64]
 	if !t.live {
 		k.begin(i, Wave{Start: -1, Slot: uint8(i)}, 0)
+		k.unseen(t)
 	}
 	return t
 }
@@ -151,7 +159,7 @@ func (k *walk) begin(i uint32, w Wave, pc uint64) {
 	k.used |= 1 << (i % 64)
 	t.at, t.ready = nodeRare, [2]Cycles{never, never}
 	t.insts = t.insts[:0:min(cap(t.insts), partRecords)]
-	t.waveState = waveState{live: true, wave: w, startPC: pc, pc: pc, lost: k.lost}
+	t.waveState = waveState{live: true, wave: w, startPC: pc, pc: pc}
 	t.page, t.pcs = k.cache.last, t.pcs[:0]
 	t.gfx9.on, t.gfx9.placed = false, 0
 	t.gfx9.stalls, t.gfx9.open = t.gfx9.stalls[:0], t.gfx9.open[:0]
@@ -167,6 +175,9 @@ func (k *walk) start(i uint32, w Wave) {
 	}
 	p := k.programs[w.ME&3][w.Pipe&3]
 	k.begin(i, w, (uint64(p.hi)<<40|uint64(p.lo)<<8)&(1<<48-1))
+	if k.lost > 0 || t.startPC == 0 {
+		k.uncertain(t)
+	}
 }
 
 // contextStep is what a WAVE_START is that starts no wave.
@@ -259,11 +270,18 @@ const maxDur = 1<<32 - 1
 
 // give gives a wave's records.
 func (k *walk) give(t *tracedWave, last bool) {
+	if last && t.lost {
+		k.conclude(t, t.placed())
+	}
 	n := len(t.insts)
 	if !last {
 		n-- // the newest may still change
 	}
-	if sent := min(t.sent, n); k.emit != nil {
+	sent := min(t.sent, n)
+	if t.doubt != doubtNone {
+		k.unplacedIn(t, t.insts[sent:n])
+	}
+	if k.emit != nil {
 		k.out = WaveInsts{Wave: t.wave, StartPC: t.startPC, First: t.first + sent, Last: last, Insts: t.insts[sent:n]}
 		k.emit(&k.out)
 	}
@@ -300,7 +318,7 @@ func (k *walk) add(t *tracedWave) *Inst {
 // grow makes room for a record, by giving those that have nothing to wait for.
 func (k *walk) grow(t *tracedWave) {
 	n := len(t.insts)
-	if n >= maxRecords || n >= partRecords && !t.waiting && !t.gfx9.on {
+	if n >= maxRecords || n >= partRecords && !t.waiting && !t.lost && !t.gfx9.on {
 		k.part(t)
 		n = len(t.insts)
 	}
@@ -313,10 +331,11 @@ func (k *walk) grow(t *tracedWave) {
 
 // part gives a long wave's records but the newest, also where addresses or types that they wait for did not come.
 func (k *walk) part(t *tracedWave) {
-	if n := len(t.insts); (t.gfx9.on || t.waiting) && t.final(t.gfx9.on, -1) > n/2 { // the few behind have time yet
+	if n := len(t.insts); (t.gfx9.on || t.waiting || t.lost) && t.final(t.gfx9.on, -1) > n/2 { // the few behind have time yet
 		k.flush(t, t.gfx9.on, -1)
 		return
 	}
+	lost := t.lost || t.waiting || len(t.gfx9.open) > 0
 	if t.waiting {
 		t.waiting, t.from = false, 0
 		k.settle(t)
@@ -329,6 +348,9 @@ func (k *walk) part(t *tracedWave) {
 		k.settle(t)
 	}
 	k.give(t, false)
+	if lost && t.doubt != doubtNone && k.cache.code != nil {
+		k.lookFor(t, t.doubt, len(t.insts), 0)
+	}
 }
 
 // issue takes an INST or VALU_INST of a wave.
@@ -423,22 +445,34 @@ func (k *walk) ready(t *tracedWave, now Cycles, gfx12 bool) {
 // newPC takes the address that a wave goes on at.
 func (k *walk) newPC(t *tracedWave, pc uint64) {
 	k.unlink(t)
-	if !t.waiting {
-		if t.pc == 0 {
-			t.pc, t.lost = pc, k.lost
-		} else if len(t.pcs) < maxEarlyPCs {
-			t.pcs = append(t.pcs, pc)
+	switch {
+	case t.lost: // it may be of a jump that was lost, too
+		t.pcs, t.look.token = append(t.pcs[:0], pc), t.first+len(t.insts)
+	case t.waiting:
+		t.waiting, t.pc = false, pc
+		if k.doubts(t) {
+			k.tryAt(t, pc, t.from)
 		}
-		k.settle(t)
-		return
-	}
-	t.waiting, t.pc, t.lost = false, pc, k.lost
-	for i := t.from; i < len(t.insts) && !t.waiting; i++ {
-		i += k.place(t, i)
+		k.placeWaiting(t)
+	case t.pc == 0:
+		t.pc = pc
+	case len(t.pcs) < maxEarlyPCs:
+		t.pcs = append(t.pcs, pc)
 	}
 	k.settle(t)
 	if t.ended && !t.waiting {
 		k.give(t, true)
+	}
+}
+
+// placeWaiting places the records that waited for an address, up to the next one behind which it does again.
+func (k *walk) placeWaiting(t *tracedWave) {
+	if t.gfx9.on {
+		k.place9(t)
+		return
+	}
+	for i := t.from; i < len(t.insts) && !t.waiting; i++ {
+		i += k.place(t, i)
 	}
 }
 
@@ -461,10 +495,7 @@ func (k *walk) any(p *Packet) {
 	case p.Kind == KindUnknown,
 		p.Kind == KindTimestamp && p.Raw>>8&1 != 0,
 		p.Family == gpu.GFX9 && p.Kind == KindMisc && p.Raw>>13 == misc9Lost:
-		k.lost++
-		for i := k.used; i != 0; i &= i - 1 {
-			k.unlink(k.slots[bits.TrailingZeros64(i)%64])
-		}
+		k.loss(p.Time)
 	case p.Family == gpu.GFX9:
 		k.token9(p.Kind, p.Raw, p.Time)
 	default:

@@ -37,6 +37,9 @@ func (k *walk) token9(kind Kind, w uint64, now Cycles) {
 	case KindInst:
 		t := k.slots[w>>9&3<<4|w>>5&15]
 		if t.live {
+			if t.doubt != doubtNone {
+				k.strayed(t, uint8(w>>11&31), now)
+			}
 			k.type9(t, uint8(w>>11&31), uint8(w>>9&3), now)
 		}
 	case KindInstPc:
@@ -56,7 +59,12 @@ func (k *walk) issue9(w uint64, now Cycles) {
 	for some := (states | states>>1) & 0x55555; some != 0; some &= some - 1 {
 		at := uint32(bits.TrailingZeros32(some))
 		t := k.slot(simd<<4 | at/2)
-		t.gfx9.on = true
+		if !t.gfx9.on {
+			t.begin9()
+		}
+		if t.lost {
+			t.pair(now)
+		}
 		if t.deaf {
 			continue
 		}

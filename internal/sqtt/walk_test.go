@@ -2,10 +2,12 @@ package sqtt
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,27 +39,44 @@ func captureProgram(t testing.TB, dir string) (*Program, []uint64) {
 	p := NewProgram(arch)
 	var bases []uint64
 	for _, m := range meta.Programs {
-		f, err := elf.Open(filepath.Join(dir, m.File))
-		if err != nil {
-			t.Fatal(err)
-		}
 		base, err := strconv.ParseUint(m.LoadBase, 0, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
 		bases = append(bases, base)
-		for _, s := range f.Sections {
-			if s.Flags&elf.SHF_EXECINSTR != 0 {
-				code, err := s.Data()
-				if err != nil {
-					t.Fatal(err)
-				}
-				p.Add(base+s.Addr, code)
-			}
-		}
-		f.Close()
+		addCode(t, p, filepath.Join(dir, m.File), base)
 	}
 	return p, bases
+}
+
+// addCode adds a code object's code and where its kernels begin.
+func addCode(t testing.TB, p *Program, file string, base uint64) {
+	t.Helper()
+	f, err := elf.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, s := range f.Sections {
+		if s.Flags&elf.SHF_EXECINSTR != 0 {
+			code, err := s.Data()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Add(base+s.Addr, code)
+		}
+	}
+	symbols, _ := f.DynamicSymbols() // none in files without symbols
+	for _, s := range symbols {
+		if strings.HasSuffix(s.Name, ".kd") {
+			section := f.Sections[s.Section]
+			data, err := section.Data()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.AddKernel(base + s.Value + binary.LittleEndian.Uint64(data[s.Value-section.Addr+16:]))
+		}
+	}
 }
 
 type waveID struct {

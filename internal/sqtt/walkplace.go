@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// skipLimit is how many instructions in a row may send nothing; resynchronising, how many it looks through.
+// skipLimit is how many instructions in a row may send nothing.
 const skipLimit = 1000
 
 // place gives record i its address and moves on. It tells how many records it put before it.
@@ -14,7 +14,11 @@ func (k *walk) place(t *tracedWave, i int) (added int) {
 		return 0
 	}
 	k.unlink(t)
-	added = k.seek(t, i)
+	if t.lost {
+		added = k.look(t, i)
+	} else {
+		added = k.seek(t, i)
+	}
 	k.settle(t)
 	return added
 }
@@ -37,16 +41,14 @@ func (k *walk) seek(t *tracedWave, i int) (added int) {
 			t.pc += uint64(at.Size)
 			continue
 		}
-		if at.Step == StepRecord || at.Step == StepEnd || at.Step == StepBarrier && !k.noBarrierWait {
-			if t.lost == k.lost || accepts(at, in.Category) {
-				break
-			}
-			if at.Wait || at.Step == StepEnd { // not to be skipped: the address is lost
-				t.pc = 0
-				break
-			}
+		if at.Step == StepEnd && in.Category != CategoryMessage { // not of this code
+			t.pc = 0
+			break
 		}
-		if at.Step == StepBarrier && k.noBarrierWait && i > 0 {
+		if at.Step == StepRecord || at.Step == StepEnd || at.Step == StepBarrier && !k.noBarrierWait {
+			break
+		}
+		if at.Step == StepBarrier && i > 0 {
 			k.barrier(t, i)
 			i, added = i+1, added+1
 			in = &t.insts[i]
@@ -59,7 +61,6 @@ func (k *walk) seek(t *tracedWave, i int) (added int) {
 		}
 		return added
 	}
-	t.lost = k.lost
 	in.PC = t.pc
 	switch {
 	case in.newPC:
@@ -81,9 +82,10 @@ func (k *walk) settle(t *tracedWave) {
 	t.deaf = t.standby || t.ended
 	switch {
 	case t.deaf || !t.live || t.stale:
+	case t.lost:
 	case k.cache.code == nil || t.waiting || t.pc == 0: // there place does nothing
 		t.at = nodeNowhere
-	case !t.again && t.lost == k.lost:
+	case !t.again:
 		if t.at = k.cache.node(&t.page, t.pc); t.at != nodeRare {
 			t.pc = 0
 		}
@@ -118,9 +120,13 @@ const longReady = 1 << 30
 
 // jump goes on at the next address that tokens bring.
 func (k *walk) jump(t *tracedWave, i int) {
+	t.lost = false
 	if len(t.pcs) > 0 {
 		t.pc = t.pcs[0]
 		t.pcs = slices.Delete(t.pcs, 0, 1)
+		if k.doubts(t) {
+			k.tryAt(t, t.pc, i+1)
+		}
 		return
 	}
 	t.pc, t.waiting, t.from = 0, true, i+1
@@ -140,22 +146,4 @@ func (k *walk) barrier(t *tracedWave, i int) {
 		next.Stall -= min(next.Stall, 1)
 	}
 	t.insts = slices.Insert(t.insts, i, b)
-}
-
-// accepts says whether an instruction can have sent a record of a category. Source: AMD rocprof-trace-decoder (MIT).
-func accepts(at *cachedInsn, c Category) bool {
-	a := at.Category
-	switch {
-	case a == c:
-		return true
-	case a == CategoryJump:
-		return c == CategoryNext
-	case c == CategoryMessage:
-		return a == CategoryImmed
-	case c == CategoryFLAT:
-		return a == CategoryVMEM
-	case c == CategoryImmed:
-		return a == CategoryVMEM || a == CategoryFLAT || a == CategoryLDS || a == CategoryVALU
-	}
-	return false
 }

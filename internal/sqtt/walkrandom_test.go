@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/rigprof/rigprof/internal/gpu"
@@ -26,7 +27,7 @@ func (noiseCode) At(pc uint64) (Insn, bool) {
 	case 4:
 		in.Again = true
 	case 5:
-		in.Wait = true
+		in.Leaves = true
 	case 6:
 		if h>>24%8 == 0 {
 			in.Step = StepEnd
@@ -57,7 +58,7 @@ func randomTrace(rng *rand.Rand, f gpu.Family, n int) []byte {
 		switch k := rng.IntN(100); {
 		case k < 2:
 			reg(regPGMHi, 0)
-			reg(regPGMLo, uint64(rng.IntN(1<<8)))
+			reg(regPGMLo, uint64(rng.IntN(16)*15))
 		case k < 5:
 			switch f {
 			case gpu.GFX9:
@@ -132,7 +133,8 @@ func randomTrace(rng *rand.Rand, f gpu.Family, n int) []byte {
 // walked is what a walk gives, whole waves.
 func walked(t testing.TB, f gpu.Family, buf []byte, piece int, plain bool) ([]WaveInsts, *Result) {
 	var out []WaveInsts
-	var w Walker
+	w := walkers.Get().(*Walker)
+	defer walkers.Put(w)
 	w.Reset(f, WalkOptions{}, noiseCode{}, joined(t, func(wi *WaveInsts) { out = append(out, *wi) }))
 	if plain {
 		w.slow = 1 << 60
@@ -143,8 +145,13 @@ func walked(t testing.TB, f gpu.Family, buf []byte, piece int, plain bool) ([]Wa
 		buf = buf[n:]
 	}
 	w.Close()
-	return out, w.Result()
+	r := *w.Result()
+	r.Waves, r.Markers, r.Losses.First = slices.Clone(r.Waves), slices.Clone(r.Markers), slices.Clone(r.Losses.First)
+	return out, &r
 }
+
+// walkers keep what they know of noiseCode.
+var walkers = sync.Pool{New: func() any { return new(Walker) }}
 
 // checkWalk checks what must hold for any bytes: the fast path equals the plain one and a stream in pieces equals the whole; the
 // parts of a wave join up.
