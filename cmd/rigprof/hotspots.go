@@ -149,7 +149,7 @@ func newHotspotsCmd(e *env) *cobra.Command {
 	}
 	o.formatFlags(cmd, "table", "csv", "json")
 	cmd.Flags().StringVar(&by, "by", "insn", "group by insn, line, function, kernel or class")
-	cmd.Flags().StringVar(&sort, "sort", "cycles", "order by stall, latency (stall and issue), hits, nonhidden (exposed cycles) or cycles")
+	cmd.Flags().StringVar(&sort, "sort", "cycles", "order by stall, latency (of memory, as the column has it), duration (stall and issue, AMD's latency), hits, nonhidden (exposed cycles) or cycles")
 	cmd.Flags().IntVar(&top, "top", 20, "show the first `n` rows (0: all); csv and json are always whole")
 	cmd.Flags().StringVar(&explain, "explain", "", "explain the advice `rule` and exit ('list' names them all)")
 	o.hotFlags(cmd)

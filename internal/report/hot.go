@@ -190,7 +190,7 @@ type Hotspots struct {
 // HotBy and HotSort are the choices of Hotspots.
 var (
 	HotBy   = []string{"insn", "line", "function", "kernel", "class"}
-	HotSort = []string{"stall", "latency", "hits", "nonhidden", "cycles"}
+	HotSort = []string{"stall", "latency", "duration", "hits", "nonhidden", "cycles"}
 )
 
 // Hotspots groups the cost and sorts the groups.
@@ -232,18 +232,31 @@ func (h *Hot) Hotspots(by, sort string) *Hotspots {
 }
 
 var hotKeys = map[string]func(*HotRow) int64{
-	"stall":     func(r *HotRow) int64 { return r.Stall },
-	"latency":   func(r *HotRow) int64 { return r.Stall + r.Issue },
+	"stall": func(r *HotRow) int64 { return r.Stall },
+	"latency": func(r *HotRow) int64 {
+		if r.Latency == nil {
+			return -1
+		}
+		return *r.Latency
+	},
+	"duration":  func(r *HotRow) int64 { return r.Stall + r.Issue }, // what AMD's tools call latency
 	"hits":      func(r *HotRow) int64 { return r.Hits },
 	"nonhidden": func(r *HotRow) int64 { return r.Exposed },
 	"cycles":    func(r *HotRow) int64 { return r.Cycles },
 }
 
+// hotOrder says what stands first.
+var hotOrder = map[string]string{
+	"stall": "most stall", "latency": "longest mean latency", "duration": "most stall and issue", "hits": "most hits", "nonhidden": "most exposed",
+	"cycles": "most cycles",
+}
+
 // Tables is the view for people.
 func (d *Hotspots) Tables(limit int) []Table {
 	cols := []Column{Number("cycles %"), Number("cycles"), Number("stall"), Number("idle"), Number("issue"), Number("exposed"), Number("hits")}
+	cols = append(cols, Number("latency"))
 	if d.By == "insn" {
-		cols = append(cols, Number("latency"), Text("waits for"), Text("address"), Text("source"), Text("instruction"))
+		cols = append(cols, Text("waits for"), Text("address"), Text("source"), Text("instruction"))
 	} else {
 		cols = append(cols, Text(d.By))
 	}
@@ -251,19 +264,19 @@ func (d *Hotspots) Tables(limit int) []Table {
 		t := Table{Columns: []Column{Text("")}, Notes: []string{fmt.Sprintf("no hot spots of %s: no instruction was traced", d.Device.title())}}
 		return []Table{t, d.Quality.table()}
 	}
-	t := Table{Title: fmt.Sprintf("hot spots of %s by %s, %d wave cycles in all, most %s first", d.Device.title(), d.By, d.Cycles, d.Sort), Columns: cols}
+	t := Table{Title: fmt.Sprintf("hot spots of %s by %s, %d wave cycles in all, %s first", d.Device.title(), d.By, d.Cycles, hotOrder[d.Sort]), Columns: cols}
 	for i := range d.Rows {
 		if limit > 0 && i >= limit {
 			break
 		}
 		r := &d.Rows[i]
-		cells := []any{percent(r.Cycles, d.Cycles), r.Cycles, r.Stall, r.Idle, r.Issue, r.Exposed, r.Hits}
+		latency := any("-")
+		if r.Latency != nil {
+			latency = *r.Latency
+		}
+		cells := []any{percent(r.Cycles, d.Cycles), r.Cycles, r.Stall, r.Idle, r.Issue, r.Exposed, r.Hits, latency}
 		if d.By == "insn" {
-			latency := any("-")
-			if r.Latency != nil {
-				latency = *r.Latency
-			}
-			cells = append(cells, latency, dash(r.waitsFor()), dash(r.Address), dash(r.Source), r.Name)
+			cells = append(cells, dash(r.waitsFor()), dash(r.Address), dash(r.Source), r.Name)
 		} else {
 			cells = append(cells, r.Name)
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,6 +146,39 @@ func TestHotspots(t *testing.T) {
 	}
 	if n := len(tables[2].Rows); n != 2 || len(tables[2].Rows[0][1]) != 40 {
 		t.Errorf("picture %v", tables[2].Rows)
+	}
+}
+
+// TestSort checks that rows stand in the order of the column that the key names, and that the title says so.
+func TestSort(t *testing.T) {
+	h := hotOfTest(t)
+	for key, column := range map[string]func(r *HotRow) int64{
+		"stall": func(r *HotRow) int64 { return r.Stall }, "duration": func(r *HotRow) int64 { return r.Stall + r.Issue },
+		"hits": func(r *HotRow) int64 { return r.Hits }, "nonhidden": func(r *HotRow) int64 { return r.Exposed }, "cycles": func(r *HotRow) int64 { return r.Cycles },
+		"latency": func(r *HotRow) int64 {
+			if r.Latency == nil {
+				return math.MinInt64
+			}
+			return *r.Latency
+		},
+	} {
+		for _, by := range HotBy {
+			d := h.Hotspots(by, key)
+			for i := 1; i < len(d.Rows); i++ {
+				if column(&d.Rows[i-1]) < column(&d.Rows[i]) {
+					t.Errorf("by %s, sorted by %s: row %d %+v stands above %+v", by, key, i, d.Rows[i-1], d.Rows[i])
+				}
+			}
+			if key == "latency" && by != "class" && (d.Rows[0].Latency == nil || !slices.Contains(d.Tables(0)[0].Rows[0], fmt.Sprint(*d.Rows[0].Latency))) {
+				t.Errorf("by %s: the first row by latency is %+v", by, d.Rows[0])
+			}
+			if title := d.Tables(0)[0].Title; !strings.HasSuffix(title, ", "+hotOrder[key]+" first") || hotOrder[key] == "" {
+				t.Errorf("%q", title)
+			}
+		}
+	}
+	if len(HotSort) != 6 || len(hotKeys) != 6 {
+		t.Errorf("keys %v", HotSort)
 	}
 }
 

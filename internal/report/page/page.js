@@ -56,12 +56,11 @@ function groups(by) {
 }
 function hot() {
   const by = $("by").value, insn = by === "insn", filter = $("filter").value.toLowerCase();
-  if (!insn && (order === "latency" || order === "waits")) order = "cycles";
   const rows = groups(by).filter((g) => [g.name, g.source, g.kernel, insn ? g.site.address : ""].join(" ").toLowerCase().includes(filter));
   for (const g of rows) g.share = data.cycles ? 100 * g.cycles / data.cycles : 0;
   rows.sort((a, b) => (falling ? -1 : 1) * (order === "name" ? -a.name.localeCompare(b.name) : a[order] - b[order]));
   const table = $("hottable"), head = el("tr");
-  const heads = [...columns, ...(insn ? [["latency", "latency"], ["waits", "waits for"], ["address", "address"]] : []), ["name", insn ? "instruction" : by], ...(by === "kernel" || by === "class" ? [] : [["source", insn ? "where" : "kernel"]])];
+  const heads = [...columns, ["latency", "latency"], ...(insn ? [["waits", "waits for"], ["address", "address"]] : []), ["name", insn ? "instruction" : by], ...(by === "kernel" || by === "class" ? [] : [["source", insn ? "where" : "kernel"]])];
   for (const [k, label] of heads) {
     const fixed = k === "source" || k === "waits" || k === "address", th = el("th", label + (k === order ? (falling ? " ▾" : " ▴") : ""), fixed || k === "name" ? "" : "n");
     if (!fixed) th.onclick = () => { falling = order === k ? !falling : true; order = k; hot(); };
@@ -72,6 +71,7 @@ function hot() {
     const tr = el("tr");
     for (const [k] of columns) tr.append(el("td", k === "share" ? g.share.toFixed(1) : num(g[k]), "n"));
     tr.firstChild.style.background = `linear-gradient(to left, rgba(var(--heat), .45) ${100 * g.cycles / most}%, transparent 0)`;
+    tr.append(el("td", g.latency < 0 ? "–" : num(g.latency), "n"));
     if (insn) {
       const td = el("td", g.waited ? g.waited.site.address || "?" : "–", "code");
       if (g.waited) {
@@ -79,7 +79,7 @@ function hot() {
         td.classList.add("link");
         td.onclick = (ev) => { ev.stopPropagation(); goto(g.waited.site); };
       }
-      tr.append(el("td", g.latency < 0 ? "–" : num(g.latency), "n"), td, el("td", g.site.address || "–", "code"));
+      tr.append(td, el("td", g.site.address || "–", "code"));
     }
     tr.append(el("td", g.name, "code"));
     const text = data.text[g.site.source];
