@@ -28,7 +28,7 @@ type traceFlags struct {
 
 func (o *traceFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.Detail, "detail-engines", "0,1", "trace instructions on these `engines`, numbered across dies: all, none, or 0,1,…")
+	f.StringVar(&o.Detail, "detail-engines", "auto", "trace instructions on these `engines`, numbered across dies: all, none, or 0,1,…; auto: 0,1, and all in traces of no more workgroups than engines")
 	f.IntVar(&o.Array, "array", 0, "shader array of the unit whose instructions are traced")
 	f.IntVar(&o.Unit, "unit", 0, "WGP (CU on gfx9) of the array whose instructions are traced")
 	f.IntVar(&o.SIMD, "simd", 0, "SIMD of the unit whose instructions are traced (gfx9: --simds)")
@@ -46,7 +46,8 @@ func (o *traceFlags) apply(t *session.TraceOptions) error {
 	switch o.Detail {
 	case "none":
 		t.Detail = []int{}
-	case "0,1": // the program's own default
+	case "auto":
+		t.DetailAuto = true // a program alone has its own default: 0,1
 	default:
 		if t.Detail, err = intList("detail-engines", o.Detail, "all"); err != nil {
 			return err

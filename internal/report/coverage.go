@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rigprof/rigprof/internal/capture"
@@ -74,6 +75,36 @@ func (t *Traced) detail(c *capture.Capture) {
 	if len(c.Traces) > 0 && len(seen) == 0 && !slices.ContainsFunc(c.Traces, func(tr capture.Trace) bool { return tr.Tokens != nil }) {
 		q.Note(capture.Info, "choose engines with --detail-engines", "no engine that was traced traced instructions")
 	}
+}
+
+// joinUnits lists units for people: three or more engines in a row with the same one are "engines 0 to 31 array 0 CU 0 every SIMD".
+func joinUnits(list []string) string {
+	var out []string
+	for i := 0; i < len(list); {
+		first, unit, ok := engineOf(list[i])
+		n := 1
+		for ok && i+n < len(list) {
+			if e, u, ok := engineOf(list[i+n]); !ok || u != unit || e != first+n {
+				break
+			}
+			n++
+		}
+		if n < 3 {
+			out = append(out, list[i])
+			i++
+			continue
+		}
+		out = append(out, fmt.Sprintf("engines %d to %d %s", first, first+n-1, unit))
+		i += n
+	}
+	return strings.Join(out, "; ")
+}
+
+// engineOf takes "engine 3 array 0 WGP 0 SIMD 0" apart.
+func engineOf(s string) (engine int, unit string, ok bool) {
+	number, unit, _ := strings.Cut(strings.TrimPrefix(s, "engine "), " ")
+	engine, err := strconv.Atoi(number)
+	return engine, unit, err == nil
 }
 
 // coverage compares the waves seen with those launched and tells why any are missing.
@@ -184,7 +215,7 @@ func (t *Traced) instructionCoverage(c *capture.Capture) {
 				advice += fmt.Sprintf(" --simd %d", s.simd)
 			}
 		}
-		q.Note(capture.Warning, advice, noWaveThere+" (%s)", strings.Join(q.InstructionsTraced, "; "))
+		q.Note(capture.Warning, advice, noWaveThere+" (%s)", joinUnits(q.InstructionsTraced))
 	}
 }
 

@@ -48,3 +48,20 @@ func TestInstructionCoverage(t *testing.T) {
 		}
 	}
 }
+
+// Engines in a row whose unit has the same number are one entry for people.
+func TestJoinUnits(t *testing.T) {
+	for _, c := range []struct {
+		list []string
+		want string
+	}{
+		{nil, ""},
+		{[]string{"engine 0 array 0 WGP 0 SIMD 0", "engine 1 array 0 WGP 0 SIMD 0"}, "engine 0 array 0 WGP 0 SIMD 0; engine 1 array 0 WGP 0 SIMD 0"},
+		{[]string{"engine 0 CU 0", "engine 1 CU 0", "engine 2 CU 0", "engine 3 CU 1", "engine 5 CU 1", "engine 6 CU 1", "engine 7 CU 1"}, "engines 0 to 2 CU 0; engine 3 CU 1; engines 5 to 7 CU 1"},
+		{[]string{"engine 2 CU 0", "engine 1 CU 0", "engine 0 CU 0"}, "engine 2 CU 0; engine 1 CU 0; engine 0 CU 0"},
+	} {
+		if got := joinUnits(c.list); got != c.want {
+			t.Errorf("%q: %q", c.list, got)
+		}
+	}
+}

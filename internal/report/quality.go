@@ -184,7 +184,7 @@ func (q *Quality) table() Table {
 			t.Add("active lanes", fmt.Sprintf("%.4g on average when a wave starts; per instruction n/a: %s", *q.LanesAtStart, q.LanesNA))
 		}
 		if len(q.InstructionsTraced) > 0 {
-			t.Add("instructions", strings.Join(q.InstructionsTraced, "; "))
+			t.Add("instructions", joinUnits(q.InstructionsTraced))
 		}
 	}
 	if len(q.CountersUnmeasured) > 0 {

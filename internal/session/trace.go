@@ -23,6 +23,7 @@ type TraceOptions struct {
 	Engines    []int // of each die; nil: all
 	Detail     []int // engines, across dies, that trace instructions; nil: the first two
 	DetailAll  bool  // every engine traces instructions
+	DetailAuto bool  // nobody said which: every engine where any may be the one that gets the few workgroups there are
 
 	sqtt.Target                     // the unit of each engine whose instructions are traced
 	Units       map[int]sqtt.Target // engines, across dies, with a unit of their own
@@ -56,6 +57,20 @@ func (o *TraceOptions) live(info *device.Info) ([][]uint32, error) {
 		}
 	}
 	return live, nil
+}
+
+// choose settles which engines trace instructions where nobody said. Which engine gets a launch's first workgroup depends on what ran before: on gfx950
+// captures show engines 0 and 2 of a die, on RDNA 1 and 2. With more workgroups than engines each gets one.
+func (o *TraceOptions) choose(groups uint64, live [][]uint32) (all bool) {
+	engines := uint64(0)
+	for _, arrays := range live {
+		if !harvested(arrays) {
+			engines++
+		}
+	}
+	all = o.DetailAuto && groups <= engines
+	o.DetailAll = o.DetailAll || all
+	return all
 }
 
 // Program is what the options mean to the programs that start and stop the trace; nothing where all are the default.
@@ -124,6 +139,11 @@ func (r *run) trace(ctx context.Context, o *TraceOptions, out *Outcome) error {
 	if err != nil {
 		return fmt.Errorf("memory for the traces' ends: %w", err)
 	}
+	groups := uint64(1)
+	for _, n := range r.ready.Groups {
+		groups *= uint64(n) // of at most 2^63-1 work-items
+	}
+	auto := o.choose(groups, live)
 	opts, err := o.Program(g)
 	if err != nil {
 		return err
@@ -160,6 +180,15 @@ func (r *run) trace(ctx context.Context, o *TraceOptions, out *Outcome) error {
 		err := r.Capture.Note(capture.Note{
 			Level: capture.Warning, Text: "the GPU was not in its stable power state: " + r.info.PowerReason,
 			Advice: "clocks may have changed while it ran",
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if auto {
+		err := r.Capture.Note(capture.Note{
+			Level: capture.Info, Text: fmt.Sprintf("every engine traces instructions: the launch has no more workgroups (%d) than engines, and any may get them", groups),
+			Advice: "--detail-engines chooses",
 		})
 		if err != nil {
 			return err

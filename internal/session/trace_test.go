@@ -58,6 +58,39 @@ func familyOf(name string) gpu.Family {
 	return gpu.Unknown
 }
 
+// Where nobody says which engines trace instructions, all do if there are no more workgroups than engines.
+func TestDetailAuto(t *testing.T) {
+	for _, c := range []struct {
+		target, launch string
+		engines        []int
+		detail         int
+		tells          bool
+	}{
+		{"gfx942", "vadd", nil, 2, false}, // 64 workgroups, 32 engines
+		{"gfx942", "chase_8k", nil, 32, true},
+		{"gfx1201", "chase_8k", nil, 4, true},
+		{"gfx1201", "bank_conflict_1", nil, 4, true},             // 4 workgroups
+		{"gfx1201", "bank_conflict_1", []int{0, 1, 2}, 2, false}, // on 3 engines
+	} {
+		got, err := traced(t, c.target, c.launch, func(o *TraceOptions) { o.DetailAuto, o.Engines = true, c.engines })
+		if err != nil {
+			t.Fatal(err)
+		}
+		detail, tells := 0, false
+		for i := range got.Traces {
+			if got.Traces[i].Detail != nil {
+				detail++
+			}
+		}
+		for _, n := range got.Notes {
+			tells = tells || strings.HasPrefix(n.Text, "every engine traces instructions")
+		}
+		if detail != c.detail || tells != c.tells {
+			t.Errorf("%s %s on engines %v: %d trace instructions, told: %v", c.target, c.launch, c.engines, detail, tells)
+		}
+	}
+}
+
 // Each option changes what the simulated trace unit writes, as its registers say.
 func TestTraceOptions(t *testing.T) {
 	usual, err := traced(t, "gfx1100", "vadd", nil)
