@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/isa"
 	"github.com/rigprof/rigprof/internal/sqtt"
 )
@@ -55,12 +54,14 @@ func (d *Decoded) WithCode(target string, codeFiles []CodeFile) error {
 		return fmt.Errorf("the code objects are for %s, whose instructions rigprof does not know", target)
 	}
 	overlaps(code, &d.Quality)
+	mapCode(arch, code)
 	d.code = &decodedCode{arch: arch, code: code, prog: programOf(arch, code), names: map[uint64][2]string{}}
 	unplaced := make([]int64, len(d.Streams))
+	why := make([]sqtt.Unplaced, len(d.Streams))
 	errs := make([]error, len(d.Streams))
 	parallel(len(d.Streams), func(i int) {
 		s := &d.Streams[i]
-		errs[i] = s.walk(d.code, func(p *sqtt.WaveInsts) error {
+		why[i], errs[i] = s.walk(d.code, func(p *sqtt.WaveInsts) error {
 			if p.Last {
 				s.waves++
 			}
@@ -77,15 +78,13 @@ func (d *Decoded) WithCode(target string, codeFiles []CodeFile) error {
 		if errs[i] != nil {
 			return fmt.Errorf("%s: %w", d.Streams[i].File, errs[i])
 		}
-		if n > 0 {
-			d.Quality.Note(capture.Warning, "is --code the object that ran, at the base where it was loaded?", "%s: %s in no code object", d.Streams[i].File, Plural(n, "instruction"))
-		}
+		noteUnplaced(&d.Quality, d.Streams[i].File+": ", n, why[i])
 	}
 	return nil
 }
 
-// walk walks the stream, until f fails.
-func (s *Stream) walk(c *decodedCode, f func(p *sqtt.WaveInsts) error) error {
+// walk walks the stream, until f fails, and tells why instructions have no address.
+func (s *Stream) walk(c *decodedCode, f func(p *sqtt.WaveInsts) error) (sqtt.Unplaced, error) {
 	var w sqtt.Walker
 	var failed error
 	w.Reset(s.file.Family, sqtt.WalkOptions{Header: s.file.Header}, programOf(c.arch, c.code), func(p *sqtt.WaveInsts) {
@@ -102,7 +101,7 @@ func (s *Stream) walk(c *decodedCode, f func(p *sqtt.WaveInsts) error) error {
 		w.Close()
 		err = failed
 	}
-	return err
+	return w.Unplaced(), err
 }
 
 // maxInsts is how many instructions of a wave are held until it ends.
@@ -111,7 +110,7 @@ const maxInsts = 1 << 14
 // eachInstWave reads the traced waves again, in the order they end.
 func (s *Stream) eachInstWave(c *decodedCode, f func(w *InstWave) error) error {
 	open := map[[3]uint8]*InstWave{}
-	return s.walk(c, func(p *sqtt.WaveInsts) error {
+	_, err := s.walk(c, func(p *sqtt.WaveInsts) error {
 		key := [3]uint8{p.Wave.CU, p.Wave.SIMD, p.Wave.Slot}
 		w := open[key]
 		if w == nil {
@@ -129,6 +128,7 @@ func (s *Stream) eachInstWave(c *decodedCode, f func(w *InstWave) error) error {
 		delete(open, key)
 		return f(w)
 	})
+	return err
 }
 
 // place names an address: function + offset, and the instruction there.

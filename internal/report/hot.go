@@ -53,7 +53,8 @@ type hotPart struct {
 	ran      []int32                           // kernels, those with most cycles first
 	traced   int64                             // waves whose instructions were traced
 	from, to int64                             // of them
-	crowd    crowd                             // of all waves
+	unplaced sqtt.Unplaced
+	crowd    crowd // of all waves
 }
 
 // Place is where an instruction belongs: names and lines for people.
@@ -388,14 +389,18 @@ func newHot(device DeviceDoc, target string, parts []*hotPart, code *codeMap, ke
 	if outside > 0 {
 		h.Quality.Note(capture.Info, "", "%s began before the trace or ended after it: their cycles are those inside it", Plural(int64(outside), "wave"))
 	}
+	var unplaced sqtt.Unplaced
+	for _, p := range h.parts {
+		unplaced.Add(p.unplaced)
+	}
 	unknown := int64(0)
 	for i := range h.Profile.Insts {
 		if c := &h.Profile.Insts[i]; c.Object < 0 {
 			unknown += c.Hits
 		}
 	}
-	if unknown > 0 && len(code.objects) > 0 {
-		h.Quality.Note(capture.Warning, "is the code object the one that ran, at the base where it was loaded?", "%s in no code object", Plural(unknown, "instruction"))
+	if len(code.objects) > 0 {
+		noteUnplaced(&h.Quality, "", unknown, unplaced)
 	}
 	if h.Profile.Total.Hits == 0 && !slices.ContainsFunc(h.Quality.Notes, func(n capture.Note) bool { return strings.HasPrefix(n.Text, noWaveThere) }) {
 		h.Quality.Note(capture.Warning, "a kernel of s_endpgm alone shows none; else trace them: --detail-engines, --unit, --simd", "no instruction was traced")

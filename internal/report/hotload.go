@@ -19,6 +19,7 @@ type loadedCode struct {
 	object *codeobj.Object // nil: it could not be read
 	base   uint64
 	lo, hi uint64 // runtime addresses of its code
+	funcs  []AsmFunc
 }
 
 // hotStream is one stream to walk.
@@ -29,9 +30,10 @@ type hotStream struct {
 	cu     int
 	kernel int32 // that the dispatch ran, by its number; 0: the waves' first instructions tell
 
-	scanned *scanned // of the first pass
-	crowd   *crowd
-	failed  error // of a later pass
+	scanned  *scanned // of the first pass
+	crowd    *crowd
+	unplaced *sqtt.Unplaced
+	failed   error // of a later pass
 }
 
 // HotCapture loads the instruction traces of a capture, which must stay open while views are made.
@@ -162,6 +164,24 @@ func openCode(target string, files []CodeFile) (string, []loadedCode, error) {
 	return target, code, nil
 }
 
+// noteUnplaced says why instructions have no address. where is empty, or names the stream.
+func noteUnplaced(q *Quality, where string, all int64, u sqtt.Unplaced) {
+	if u.AfterLoss > 0 {
+		q.Note(capture.Warning, "trace fewer tokens or engines, or give the trace more room, so that none are lost",
+			"%s%s behind a loss without an address: the waves were not found again in the code", where, Plural(u.AfterLoss, "instruction"))
+	}
+	if u.NoStart > 0 {
+		q.Note(capture.Warning, "was the trace begun before the kernel, and is every code object given?",
+			"%s%s without an address of waves that began before the trace, or of which it does not say where their code is", where, Plural(u.NoStart, "instruction"))
+	}
+	if rest := all - u.AfterLoss - u.NoStart; rest > 0 {
+		q.Note(capture.Warning, "is the code object the one that ran, at the base where it was loaded?", "%s%s in no code object", where, Plural(rest, "instruction"))
+	}
+	if u.Assumed > 0 {
+		q.Note(capture.Info, "", "%sthe trace does not say what %s ran: their place was found by their instructions alone", where, Plural(u.Assumed, "wave"))
+	}
+}
+
 // overlaps warns of code objects whose code stands at the same addresses, as at most one of them can.
 func overlaps(code []loadedCode, q *Quality) {
 	for i := range code {
@@ -177,7 +197,21 @@ func overlaps(code []loadedCode, q *Quality) {
 	}
 }
 
-// programOf is the code that the walk follows.
+// mapCode finds the functions of code.
+func mapCode(arch isa.Arch, code []loadedCode) *codeMap {
+	objects, names := make([]*codeobj.Object, len(code)), make([]string, len(code))
+	for i := range code {
+		objects[i], names[i] = code[i].object, code[i].name
+	}
+	m := newCodeMap(arch, objects, names)
+	for i := range code {
+		code[i].funcs = m.funcs[i]
+	}
+	return m
+}
+
+// programOf is the code that the walk follows, once mapCode was there: where it begins is where waves are looked for that were lost. In an object
+// that names no kernel, code without a name may be one.
 func programOf(arch isa.Arch, code []loadedCode) *sqtt.Program {
 	prog := sqtt.NewProgram(arch)
 	for i := range code {
@@ -185,6 +219,14 @@ func programOf(arch isa.Arch, code []loadedCode) *sqtt.Program {
 			lo, hi := o.Text()
 			b := o.Bytes(lo)
 			prog.Add(code[i].lo, b[:min(uint64(len(b)), hi-lo)])
+			for k := range code[i].funcs {
+				f := &code[i].funcs[k]
+				if f.Kernel || len(o.Kernels) == 0 {
+					prog.AddKernel(code[i].base + f.Addr)
+				} else {
+					prog.AddFunction(code[i].base + f.Addr)
+				}
+			}
 		}
 	}
 	return prog
@@ -192,17 +234,13 @@ func programOf(arch isa.Arch, code []loadedCode) *sqtt.Program {
 
 func load(name string, o *codeobj.Object, base uint64) loadedCode {
 	lo, hi := o.Text()
-	return loadedCode{name, o, base, base + lo, base + hi}
+	return loadedCode{name: name, object: o, base: base, lo: base + lo, hi: base + hi}
 }
 
 // makeHot makes hot spots of streams. kernels are those that the streams name by number; nil: each function is one.
 func makeHot(device DeviceDoc, target string, streams []*hotStream, code []loadedCode, kernels []hotKernel, quality func() Quality) *Hot {
 	arch, _ := isa.ArchOf(target)
-	objects, names := make([]*codeobj.Object, len(code)), make([]string, len(code))
-	for i := range code {
-		objects[i], names[i] = code[i].object, code[i].name
-	}
-	l := &hotLoad{arch: arch, code: code, m: newCodeMap(arch, objects, names)}
+	l := &hotLoad{arch: arch, code: code, m: mapCode(arch, code)}
 	if kernels == nil {
 		kernels = l.everyFunction()
 	}
@@ -216,7 +254,7 @@ func makeHot(device DeviceDoc, target string, streams []*hotStream, code []loade
 		if s.kernel > 0 {
 			parts[i].kernel = kernels[s.kernel].name
 		}
-		s.crowd = &parts[i].crowd
+		s.crowd, s.unplaced = &parts[i].crowd, &parts[i].unplaced
 	}
 	return newHot(device, target, parts, l.m, kernels, quality)
 }
@@ -396,6 +434,7 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 	switch {
 	case s.scanned == nil:
 		s.scanned = r
+		*s.unplaced = w.Unplaced()
 		s.crowd.close()
 	case s.scanned.err == nil:
 		s.failed = cmp.Or(s.failed, r.err)

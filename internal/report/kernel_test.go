@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,8 @@ import (
 	"github.com/rigprof/rigprof/internal/codeobj"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/isa"
+	"github.com/rigprof/rigprof/internal/sharedtest"
+	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
 // vaddCode is vadd's code object.
@@ -263,5 +266,71 @@ func TestFunctionNames(t *testing.T) {
 		if strings.Contains(b.String(), "__clang_ocl_kern_imp_") || !strings.Contains(b.String(), "vadd") {
 			t.Errorf("%s: no plain name in\n%.2000s", name, b.String())
 		}
+	}
+}
+
+// TestUnplacedWhy checks that instructions without an address are told of by their cause.
+func TestUnplacedWhy(t *testing.T) {
+	data, err := os.ReadFile("../../testdata/traces/vadd-gfx1100-se0.sqtt")
+	must2(t, err)
+	other, err := os.ReadFile("../../testdata/kernels/gfx1100/gemm_f32.co")
+	must2(t, err)
+	const base, firstWave = 0x200003412000, 326 // bytes; what stands before it, but for the header, are the registers
+	noRegisters := append(bytes.Clone(data[:8]), data[firstWave:]...)
+	for _, tt := range []struct {
+		name   string
+		stream []byte
+		code   CodeFile
+		kernel string
+		level  string // of the note; empty: there is none
+		want   string
+	}{
+		{"whole", data, CodeFile{"vadd.co", base, vaddCode(t)}, "vadd", "", "instruction"},
+		{"no registers", noRegisters, CodeFile{"vadd.co", base, vaddCode(t)}, "vadd", capture.Info, "the trace does not say what 4 waves ran: their place was found by their instructions alone"},
+		{"no registers, another kernel", noRegisters, CodeFile{"gemm_f32.co", base, other}, unknownCode, capture.Warning, "104 instructions without an address of waves that began before the trace, or of which it does not say where their code is"},
+		{"another base", data, CodeFile{"vadd.co", base + 1<<20, vaddCode(t)}, unknownCode, capture.Warning, "104 instructions in no code object"},
+	} {
+		files := []StreamFile{{Name: "se0.sqtt", Open: bytesOf(tt.stream), Family: gpu.GFX11}}
+		h, err := HotFiles("", files, []CodeFile{tt.code})
+		must2(t, err)
+		if rows := h.Hotspots("kernel", "cycles").Rows; len(rows) != 1 || rows[0].Name != tt.kernel {
+			t.Errorf("%s: %+v", tt.name, rows)
+		}
+		d, err := Decode(files)
+		must2(t, err)
+		must2(t, d.WithCode("", []CodeFile{tt.code}))
+		for where, notes := range map[string][]capture.Note{"": h.Quality.Notes, "se0.sqtt: ": d.Quality.Notes} {
+			told := slices.ContainsFunc(notes, func(n capture.Note) bool {
+				if tt.level == "" {
+					return strings.Contains(n.Text, tt.want)
+				}
+				return n.Text == where+tt.want && n.Level == tt.level
+			})
+			if told == (tt.level == "") {
+				t.Errorf("%s: %+v", tt.name, notes)
+			}
+		}
+	}
+	var q Quality
+	noteUnplaced(&q, "a: ", 10, sqtt.Unplaced{AfterLoss: 3, NoStart: 2})
+	if len(q.Notes) != 3 || !strings.HasPrefix(q.Notes[0].Text, "a: 3 instructions behind a loss without an address") || !strings.HasPrefix(q.Notes[2].Text, "a: 5 instructions in no code object") {
+		t.Errorf("%+v", q.Notes)
+	}
+}
+
+// TestLostWaves reads a real trace of which a part is gone: the waves are found again behind it, so that hardly a cycle has no place.
+func TestLostWaves(t *testing.T) {
+	dir := sharedtest.Path(t, "captures", "gfx1200/gemmbig")
+	data, err := os.ReadFile(filepath.Join(dir, "d2_se0.sqtt"))
+	must2(t, err)
+	code, err := os.ReadFile(filepath.Join(dir, "prog2.hsaco"))
+	must2(t, err)
+	half := append(bytes.Clone(data[:8]), data[len(data)/2&^31:]...) // the header, then the waves' second half
+	h, err := HotFiles("", []StreamFile{{Name: "half.sqtt", Open: bytesOf(half), Family: gpu.GFX12}}, []CodeFile{{"prog2.hsaco", 0x200001018000, code}})
+	must2(t, err)
+	conserved(t, h)
+	rows := h.Hotspots("kernel", "cycles").Rows
+	if rows[0].Name != "r_32_16_8_16_4_4_256_4" || rows[0].Cycles*100 < 99*h.Profile.Total.Cycles() || rows[0].Hits < 200_000 {
+		t.Errorf("%+v of %+v", rows, h.Profile.Total)
 	}
 }
