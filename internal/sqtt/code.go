@@ -89,6 +89,9 @@ func (c *codeCache) begin(code Code) {
 	}
 }
 
+// offCode is an address where no code is.
+const offCode = 1<<64 - 4
+
 var noPage = codePage{base: 1 << 63} // of no address
 
 // page is the page of an address.
@@ -135,11 +138,12 @@ func (c *codeCache) resolve(in *cachedInsn, pc uint64) {
 	}
 	in.node = nodeID(len(c.nodes) * nodeSize)
 	after := pc + skip + uint64(at.Size)
+	taken := after + uint64(int64(at.Offset))
+	if at.Category != CategoryJump && at.Category != CategoryNone {
+		taken = offCode // the record is not of this code
+	}
 	c.spots = append(c.spots, pc)
-	c.nodes = append(c.nodes, codeNode{pc: pc + skip, succ: [2]nodeID{
-		c.edge(after, in.node, 0),
-		c.edge(after+uint64(int64(at.Offset)), in.node, 1),
-	}})
+	c.nodes = append(c.nodes, codeNode{pc: pc + skip, succ: [2]nodeID{c.edge(after, in.node, 0), c.edge(taken, in.node, 1)}})
 }
 
 func (c *codeCache) edge(start uint64, from nodeID, taken uint8) nodeID {

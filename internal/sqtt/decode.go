@@ -166,6 +166,9 @@ func (d *WaveDecoder) findEmpty(p []byte) {
 // hole notes an empty line at bit off. Holes are noted ahead of the tokens, so they join the other losses at the end.
 func (d *WaveDecoder) hole(off int64) {
 	d.res.Losses.EmptyBytes += emptyLine
+	if d.walk != nil {
+		d.walk.hole(off / 8)
+	}
 	if i := len(d.holes) - 1; i >= 0 && d.holes[i].Off+d.holes[i].N*8 == off {
 		d.holes[i].N += emptyLine
 	} else if len(d.holes) < maxLosses {
@@ -180,9 +183,29 @@ func (d *WaveDecoder) run(buf []byte, final bool) {
 	if d.base == 0 && d.pos == 0 {
 		d.plainUntil(buf, 1, final) // a HEADER, most likely: the windows behind it read by it
 	}
+	if d.walk != nil && !d.runToHoles(s, buf, final) {
+		return
+	}
 	for d.fast(s, buf, final) {
 	}
 	d.plainUntil(buf, math.MaxInt, final)
+}
+
+// runToHoles is run up to the last hole in buf, and tells the walk of each. It is false where the tokens do not get there yet.
+func (d *WaveDecoder) runToHoles(s *scanBuffers, buf []byte, final bool) bool {
+	holes := d.walk.holes
+	for len(holes) > 0 {
+		from, to := int(holes[0].from-d.base), int(holes[0].to-d.base)
+		for d.pos/8 < from && d.fast(s, buf[:from], false) {
+		}
+		if !d.plainUntil(buf, to*8, final) { // no token but padding begins in a hole
+			break
+		}
+		d.walk.loss(d.now)
+		holes = holes[1:]
+	}
+	d.walk.holes = append(d.walk.holes[:0], holes...)
+	return len(holes) == 0
 }
 
 // plainUntil decodes tokens one by one until bit stop of buf. It is false where no whole token is left before.

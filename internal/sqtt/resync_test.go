@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/rigprof/rigprof/internal/gpu"
@@ -39,6 +40,20 @@ func punch(f gpu.Family, buf []byte, from, size int) (holed []byte, cut Cycles) 
 		}
 	}
 	return s.bytes, cut
+}
+
+// blank zeroes whole lines of a stream, as where a buffer was not written. Behind them a token may begin in its middle.
+func blank(f gpu.Family, buf []byte, from, size int) (holed []byte, cut Cycles) {
+	from = from / emptyLine * emptyLine
+	for p := range Packets(f, buf) {
+		if p.Off+int64(p.Bits) > int64(from)*8 {
+			break
+		}
+		cut = p.Time
+	}
+	holed = slices.Clone(buf)
+	clear(holed[from:min(len(buf), from+(size/emptyLine+1)*emptyLine)])
+	return holed, cut
 }
 
 // verdict counts the addresses of records behind a hole.
@@ -92,7 +107,7 @@ func judge(whole, holed []WaveInsts, cut Cycles) (v verdict) {
 }
 
 // punchMany judges holes at several places of a stream.
-func punchMany(t *testing.T, f gpu.Family, buf []byte, code Code, holes int) (v verdict) {
+func punchMany(t *testing.T, f gpu.Family, buf []byte, code Code, holes int, punch func(f gpu.Family, buf []byte, from, size int) ([]byte, Cycles)) (v verdict) {
 	whole := wholeWaves(t, f, HeaderAuto, buf, code)
 	rng := rand.New(rand.NewPCG(1, uint64(len(buf))))
 	for range holes {
@@ -105,7 +120,7 @@ func punchMany(t *testing.T, f gpu.Family, buf []byte, code Code, holes int) (v 
 
 // TestHoles: behind a hole no address is wrong and few are missing.
 func TestHoles(t *testing.T) {
-	by := map[string]*verdict{}
+	by, blanked := map[string]*verdict{}, verdict{}
 	for _, s := range captureStreams(t, "*/*") {
 		code, _ := captureProgram(t, s.Dir)
 		records := 0
@@ -117,13 +132,19 @@ func TestHoles(t *testing.T) {
 		if by[name] == nil {
 			by[name] = &verdict{}
 		}
-		by[name].add(punchMany(t, s.Family, s.Buf, code, min(8, 4+len(s.Buf)/2000)))
+		holes := min(8, 4+len(s.Buf)/2000)
+		by[name].add(punchMany(t, s.Family, s.Buf, code, holes, punch))
+		blanked.add(punchMany(t, s.Family, s.Buf, code, holes, blank))
 	}
 	for name, v := range by {
 		t.Logf("%s: %v", name, v)
 		if v.wrong > 0 || v.none > 1+v.right/10 {
 			t.Errorf("%s: %v", name, v)
 		}
+	}
+	t.Logf("empty holes: %v", blanked)
+	if blanked.wrong > blanked.right/100000 || blanked.none > blanked.right/500 {
+		t.Errorf("empty holes: %v", blanked)
 	}
 }
 
@@ -135,7 +156,7 @@ func TestHolesOfOurs(t *testing.T) {
 	}
 	code := NewProgram(isa.RDNA3)
 	addCode(t, code, "../../testdata/kernels/gfx1100/vadd.co", 0x200003412000)
-	v := punchMany(t, gpu.GFX11, buf, code, 50)
+	v := punchMany(t, gpu.GFX11, buf, code, 50, punch)
 	if v.wrong > 0 || v.right < 500 || v.none > v.right/5 {
 		t.Errorf("%v", v)
 	}

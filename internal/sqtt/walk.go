@@ -54,7 +54,7 @@ func (w *Walker) Reset(f gpu.Family, o WalkOptions, code Code, emit func(*WaveIn
 		t := &k.waves[bits.TrailingZeros64(k.used)]
 		t.live, t.at = false, nodeRare // begin does the rest
 	}
-	k.emit, k.lost = emit, 0
+	k.emit, k.lost, k.holes = emit, 0, k.holes[:0]
 	k.trace = trace{cu: uint32(o.CU), dprate: 1, phase9: 3}
 	w.WaveDecoder.walk = k
 }
@@ -72,6 +72,7 @@ type walk struct {
 	lost  int64 // losses so far that may have taken records
 	trace
 	finder finder
+	holes  []emptyBytes // in what the walk has yet to come to
 
 	waves *[64]tracedWave
 	slots [64]*tracedWave // of waves, by slot; on GFX9 by SIMD and slot

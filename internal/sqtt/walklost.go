@@ -71,12 +71,14 @@ type Unplaced struct {
 	AfterLoss int64 // of waves that were not found again behind a loss
 	NoStart   int64 // of waves that began before the stream, or where none of its registers says where
 	Assumed   int64 // of the waves that were found, those whose kernel only their records told
+	Unfit     int64 // times that a wave's records left the code without a loss, or did what its instructions cannot do
 }
 
 func (u *Unplaced) Add(o Unplaced) {
 	u.AfterLoss += o.AfterLoss
 	u.NoStart += o.NoStart
 	u.Assumed += o.Assumed
+	u.Unfit += o.Unfit
 }
 
 // Unplaced is what records given so far lack an address for.
@@ -157,6 +159,18 @@ func (k *walk) lookFor(t *tracedWave, why doubt, from int, now Cycles) *lookout 
 	t.pc, t.waiting, t.again = 0, false, false
 	k.settle(t)
 	return t.look
+}
+
+// emptyBytes is a hole in a stream's bytes.
+type emptyBytes struct{ from, to int64 }
+
+// hole notes an empty line of the stream at byte off.
+func (k *walk) hole(off int64) {
+	if i := len(k.holes) - 1; i >= 0 && k.holes[i].to == off {
+		k.holes[i].to += emptyLine
+		return
+	}
+	k.holes = append(k.holes, emptyBytes{off, off + emptyLine})
 }
 
 // loss is called where records of all waves may be missing.
@@ -245,6 +259,14 @@ func (k *walk) onlyProgram() (entry uint64) {
 		}
 	}
 	return entry
+}
+
+// strays is called where a wave comes to where its records cannot be of the code.
+func (k *walk) strays(t *tracedWave) {
+	if t.pc != t.startPC && t.doubt == doubtNone {
+		k.finder.unplaced.Unfit++
+	}
+	t.pc = 0
 }
 
 // doubts says whether an address that a token tells may be of another jump than the last one that is known of.

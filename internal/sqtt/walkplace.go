@@ -16,8 +16,8 @@ func (k *walk) place(t *tracedWave, i int) (added int) {
 	k.unlink(t)
 	if t.lost {
 		added = k.look(t, i)
-	} else {
-		added = k.seek(t, i)
+	} else if added = k.seek(t, i); t.pc == 0 && t.doubt != doubtNone && !t.waiting && !t.lost { // once more
+		k.lookFor(t, t.doubt, i+1+added, 0)
 	}
 	k.settle(t)
 	return added
@@ -29,8 +29,8 @@ func (k *walk) seek(t *tracedWave, i int) (added int) {
 	var at *cachedInsn
 	for n := 0; t.pc != 0; n++ {
 		at = k.cache.at(&t.page, t.pc)
-		if at == nil || n > skipLimit {
-			t.pc = 0 // off the code
+		if at == nil || n > skipLimit || at.Step == StepEnd && in.Category != CategoryMessage {
+			k.strays(t)
 			break
 		}
 		if t.again {
@@ -40,10 +40,6 @@ func (k *walk) seek(t *tracedWave, i int) (added int) {
 			}
 			t.pc += uint64(at.Size)
 			continue
-		}
-		if at.Step == StepEnd && in.Category != CategoryMessage { // not of this code
-			t.pc = 0
-			break
 		}
 		if at.Step == StepRecord || at.Step == StepEnd || at.Step == StepBarrier && !k.noBarrierWait {
 			break
@@ -67,6 +63,8 @@ func (k *walk) seek(t *tracedWave, i int) (added int) {
 		k.jump(t, i)
 	case at.Again && in.Category == CategoryMessage:
 		t.again = true
+	case in.Category == CategoryJump && at.Category != CategoryJump && at.Category != CategoryNone:
+		t.pc = offCode
 	case in.Category == CategoryJump:
 		t.pc += uint64(at.Size) + uint64(int64(at.Offset))
 	case at.Step == StepEnd:

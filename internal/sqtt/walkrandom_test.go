@@ -230,3 +230,20 @@ func FuzzWalk(f *testing.F) {
 		}
 	})
 }
+
+// TestWalkHoles: the walk comes upon holes in the same place however the stream is cut.
+func TestWalkHoles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 8))
+	for i := range 40 {
+		f := [3]gpu.Family{gpu.GFX9, gpu.GFX11, gpu.GFX12}[i%3]
+		buf := randomTrace(rng, f, 200+rng.IntN(20000))
+		for range 1 + rng.IntN(4) {
+			at := rng.IntN(len(buf))
+			clear(buf[at:min(len(buf), at+rng.IntN(600))])
+		}
+		piece := 1 + rng.IntN(1<<rng.IntN(14))
+		if err := checkWalk(t, f, buf, piece); err != nil {
+			t.Fatalf("%v stream %d of %d bytes, pieces of %d: %v", f, i, len(buf), piece, err)
+		}
+	}
+}
