@@ -105,8 +105,8 @@ func newHotspotsCmd(e *env) *cobra.Command {
 	var top int
 	cmd := &cobra.Command{
 		Use:   "hotspots CAPTURE|TRACE...",
-		Short: "Say where the cycles went: by instruction, line, function, kernel or class",
-		Long: "Sum up traced waves' cycles by instruction, source line, function, kernel or class of instruction, and give advice with its evidence.\n\n" +
+		Short: "Say where the cycles went: by instruction, line, function, kernel, class or branch",
+		Long: "Sum up traced waves' cycles by instruction, source line, function, kernel, class of instruction or divergent branch, and give advice with its evidence.\n\n" +
 			"cycles are wave cycles: idle (before an instruction stood ready), stall (ready, not issued) and issue; exposed cycles are those in which no other wave\n" +
 			"of the SIMD kept a pipe of the same or a higher rank busy.\n" + hotHelp,
 		Example: "  rigprof hotspots vadd.rigprof\n  rigprof hotspots --by line --sort nonhidden --code gemm.hsaco@0x7f0000000000 se0.sqtt",
@@ -148,7 +148,7 @@ func newHotspotsCmd(e *env) *cobra.Command {
 		},
 	}
 	o.formatFlags(cmd, "table", "csv", "json")
-	cmd.Flags().StringVar(&by, "by", "insn", "group by insn, line, function, kernel or class")
+	cmd.Flags().StringVar(&by, "by", "insn", "group by insn, line, function, kernel, class or branch (an if on the exec mask whose both sides waves ran, and what is inside none)")
 	cmd.Flags().StringVar(&sort, "sort", "cycles", "order by stall, latency (of memory, as the column has it), duration (stall and issue, AMD's latency), hits, nonhidden (exposed cycles) or cycles")
 	cmd.Flags().IntVar(&top, "top", 20, "show the first `n` rows (0: all); csv and json are always whole")
 	cmd.Flags().StringVar(&explain, "explain", "", "explain the advice `rule` and exit ('list' names them all)")

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -18,6 +19,8 @@ const (
 
 // span is code that a branch jumps over.
 type span struct{ from, to uint64 }
+
+func (s span) has(pc uint64) bool { return pc >= s.from && pc < s.to }
 
 // sides is an if and its else, each behind a branch on the exec mask.
 type sides struct {
@@ -106,7 +109,14 @@ func (s *codeSums) in(object int, x span, f func(*analysis.InstCost)) {
 	}
 }
 
-// bothWays lists the ifs of which most executions run both sides.
+// bothWays lists the ifs of which most executions run both sides, an outer one before those inside it.
+func (h *Hot) bothWays() []sides {
+	if !h.asked {
+		h.ifs, h.asked = h.codeSums().bothWays(), true
+	}
+	return h.ifs
+}
+
 func (s *codeSums) bothWays() []sides {
 	var list []sides
 	sinceMask := maskReach // instructions since one that makes the mask of an else
@@ -138,13 +148,24 @@ func (s *codeSums) bothWays() []sides {
 	return list
 }
 
+// sidesLine is the line of an if: its branch's or, where that has none, that of the first instruction behind it.
+func (h *Hot) sidesLine(x *sides) string {
+	at := h.Place(x.branch.Where)
+	for w := x.branch.Where; !at.hasLine() && w.PC < x.of[0].to; w.PC += 4 {
+		if p := h.Place(w); p.hasLine() {
+			at = p
+		}
+	}
+	return at.Line()
+}
+
 // divergence looks for ifs whose both sides most executions run: the waves have lanes for each.
 func divergence(h *Hot, r *Rule) []Advice {
-	s := h.codeSums()
-	list := s.bothWays()
+	list := h.bothWays()
 	if len(list) == 0 {
 		return nil
 	}
+	s := h.codeSums()
 	inside := map[*analysis.InstCost]bool{}
 	var cycles int64
 	for i := range list {
@@ -168,12 +189,24 @@ func divergence(h *Hot, r *Rule) []Advice {
 	}
 	a := h.at(r, worst.branch, cycles, "%d of %d executions at least run both sides of this if: %d cycles (%s) in the sides of %s whose lanes went both ways, %d in this one's",
 		worst.through, worst.branch.Hits, cycles, h.share(cycles), Plural(int64(len(list)), "if"), worst.cycles)
-	if !h.Place(worst.branch.Where).hasLine() { // the branch has the line of what it guards
-		s.in(worst.branch.Object, worst.of[0], func(c *analysis.InstCost) {
-			if p := h.Place(c.Where); p.hasLine() && a.Source == h.Place(worst.branch.Where).Line() {
-				a.Source = p.Line()
-			}
-		})
-	}
+	a.Source = h.sidesLine(worst)
 	return []Advice{a}
+}
+
+// branchGroup is the group of an instruction by branch: the outermost if that went both ways around it.
+func (h *Hot) branchGroup(c *analysis.InstCost) (hotKey, HotRow) {
+	list := h.bothWays()
+	for i := range list {
+		x := &list[i]
+		b := x.branch.Where
+		if c.Where != b && (c.Object != b.Object || !x.of[0].has(c.PC) && !x.of[1].has(c.PC)) {
+			continue
+		}
+		p := h.Place(b)
+		return hotKey{object: b.Object, pc: b.PC, name: p.Text}, HotRow{
+			Name:   fmt.Sprintf("both sides of %s: %s at %s", h.sidesLine(x), p.Text, addressOf(b)),
+			Object: h.code.name(b.Object), Address: addressOf(b), Source: h.sidesLine(x), Class: className(x.branch.Class),
+		}
+	}
+	return hotKey{object: -1}, HotRow{Name: "inside no if whose both sides ran"}
 }

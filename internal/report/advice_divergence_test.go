@@ -95,6 +95,10 @@ func TestDivergence(t *testing.T) {
 				spoke = &a
 			}
 		}
+		rows := h.Hotspots("branch", "cycles").Rows
+		if top := strings.HasPrefix(rows[0].Name, "both sides of divergent.cl:13: s_cbranch_execz 43 at 0x18ec"); top != c.want || !c.want && len(rows) != 1 {
+			t.Errorf("%s: by branch %+v", c.name, rows)
+		}
 		if (spoke != nil) != c.want {
 			t.Errorf("%s: %+v", c.name, spoke)
 		}

@@ -32,6 +32,8 @@ type Hot struct {
 	code    *codeMap
 	kernels []hotKernel // by the numbers of sites
 	places  map[analysis.Where]*Place
+	ifs     []sides // that went both ways; of bothWays
+	asked   bool    // for them
 }
 
 // TracedWave is a wave and what it cost.
@@ -190,7 +192,7 @@ type Hotspots struct {
 
 // HotBy and HotSort are the choices of Hotspots.
 var (
-	HotBy   = []string{"insn", "line", "function", "kernel", "class"}
+	HotBy   = []string{"insn", "line", "function", "kernel", "class", "branch"}
 	HotSort = []string{"stall", "latency", "duration", "hits", "nonhidden", "cycles"}
 )
 

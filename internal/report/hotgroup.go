@@ -46,6 +46,8 @@ func (h *Hot) groupOf(by string, c *analysis.InstCost) (hotKey, HotRow) {
 		return hotKey{kernel: c.Kernel}, r
 	case "class":
 		return hotKey{name: className(c.Class)}, HotRow{Name: className(c.Class)}
+	case "branch":
+		return h.branchGroup(c)
 	}
 	return hotKey{object: c.Object, pc: c.PC}, HotRow{
 		Name: p.Text, Object: object, Address: addressOf(c.Where), Source: p.Line(), Class: className(c.Class),
