@@ -123,7 +123,8 @@ func decodedOf(files []StreamFile, scans []*scanned) (*Decoded, error) {
 			return nil, fmt.Errorf("%s: %w", files[i].Name, r.err)
 		}
 		d.Streams[i] = streamOf(&files[i], r)
-		q.stream(i, r)
+		at := placeOfFile(i, &files[i])
+		q.stream(at.engine, r)
 		name := files[i].Name
 		notes.losses(name, r)
 		if h := r.header; r.Family == gpu.GFX9 && h != gpu.Unknown && h != gpu.GFX9 {

@@ -115,6 +115,15 @@ func TestFileEngines(t *testing.T) {
 		}
 		l := h.WaveList()
 		l.Width = 10
+		with := []string{}
+		for _, i := range h.Quality.EnginesWithData {
+			with = append(with, i.String())
+		}
+		for i, w := range tt.want {
+			if at := slices.Index(tt.names, w[strings.LastIndexByte(w, '|')+1:]); with[at] != strings.Split(w, "|")[1] {
+				t.Errorf("quality: engines %q of %q; stream %d is %s", with, tt.names, i, w)
+			}
+		}
 		tables := l.Tables(1)
 		if cells := tables[1].Rows[0]; cells[1] != dash(strings.Split(tt.want[0], "|")[1]) || cells[len(cells)-1] != tables[0].Rows[0][len(tables[0].Rows[0])-1] {
 			t.Errorf("occupancy %q", cells)

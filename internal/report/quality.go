@@ -13,20 +13,20 @@ import (
 type Quality struct {
 	Simulated *bool `json:"simulated"`
 
-	EnginesWithData    []int  `json:"engines_with_data"`
-	EnginesWithoutData []int  `json:"engines_without_data"`
-	BufferFull         []int  `json:"buffer_full"` // engines
-	TraceBytes         int64  `json:"trace_bytes"`
-	Tokens             int64  `json:"tokens"`
-	BytesLost          int64  `json:"bytes_lost"`   // holes and bits that no token layout matches, rounded up
-	PacketsLost        int64  `json:"packets_lost"` // tokens by which the hardware says that it lost some
-	Stalls             int64  `json:"stalls"`       // times that the trace held the waves up
-	StallCycles        int64  `json:"stall_cycles"` // of the engines' own clocks, summed up
-	WavesComplete      int64  `json:"waves_complete"`
-	WavesStartOnly     int64  `json:"waves_start_only"`
-	WavesEndOnly       int64  `json:"waves_end_only"`
-	WavesMisplaced     int64  `json:"waves_misplaced"` // whole or not, in slots that no SIMD has: tokens were misread
-	WavesLaunched      *int64 `json:"waves_launched"`
+	EnginesWithData    []Index `json:"engines_with_data"`
+	EnginesWithoutData []Index `json:"engines_without_data"`
+	BufferFull         []int   `json:"buffer_full"` // engines
+	TraceBytes         int64   `json:"trace_bytes"`
+	Tokens             int64   `json:"tokens"`
+	BytesLost          int64   `json:"bytes_lost"`   // holes and bits that no token layout matches, rounded up
+	PacketsLost        int64   `json:"packets_lost"` // tokens by which the hardware says that it lost some
+	Stalls             int64   `json:"stalls"`       // times that the trace held the waves up
+	StallCycles        int64   `json:"stall_cycles"` // of the engines' own clocks, summed up
+	WavesComplete      int64   `json:"waves_complete"`
+	WavesStartOnly     int64   `json:"waves_start_only"`
+	WavesEndOnly       int64   `json:"waves_end_only"`
+	WavesMisplaced     int64   `json:"waves_misplaced"` // whole or not, in slots that no SIMD has: tokens were misread
+	WavesLaunched      *int64  `json:"waves_launched"`
 
 	LanesAtStart *float64 `json:"lanes_at_start"`         // active lanes of a wave when it starts, on average over the waves that tell
 	LanesNA      string   `json:"lanes_reason,omitempty"` // why they are not known per instruction
@@ -57,7 +57,7 @@ type Unmeasured struct {
 
 func newQuality() Quality {
 	return Quality{
-		EnginesWithData: []int{}, EnginesWithoutData: []int{}, BufferFull: []int{},
+		EnginesWithData: []Index{}, EnginesWithoutData: []Index{}, BufferFull: []int{},
 		InstructionsTraced: []string{}, CountersUnmeasured: []Unmeasured{}, Notes: []capture.Note{},
 		PowerState: "unknown", OverheadNA: "trace files do not say",
 	}
@@ -77,7 +77,7 @@ func (q *Quality) Warned() bool {
 }
 
 // stream counts one engine's stream in.
-func (q *Quality) stream(engine int, r *scanned) {
+func (q *Quality) stream(engine Index, r *scanned) {
 	q.TraceBytes += r.Bytes
 	q.Tokens += r.tokens
 	q.BytesLost += r.Losses.EmptyBytes + (r.Losses.UnknownBits+7)/8

@@ -92,10 +92,10 @@ func TestCutQuality(t *testing.T) {
 			t.Errorf("%s: lost %q, notes %+v", c.name, q.rowOf(t, "lost"), q.Notes)
 		}
 	}
-	if q := (&Quality{EnginesWithData: []int{0}}); q.rowOf(t, "lost") != "nothing that shows" {
+	if q := (&Quality{EnginesWithData: []Index{0}}); q.rowOf(t, "lost") != "nothing that shows" {
 		t.Errorf("nothing was lost: %q", q.rowOf(t, "lost"))
 	}
-	q := &Quality{EnginesWithData: []int{0}, BufferFull: []int{0}, BytesLost: 2048, PacketsLost: 3, WavesStartOnly: 1, WavesEndOnly: 5}
+	q := &Quality{EnginesWithData: []Index{0}, BufferFull: []int{0}, BytesLost: 2048, PacketsLost: 3, WavesStartOnly: 1, WavesEndOnly: 5}
 	if got := q.rowOf(t, "lost"); got != "buffer full on engine 0, within the buffers 2 KiB unreadable, 3 reports of lost tokens, the end of 1 wave, the start of 5 waves" {
 		t.Errorf("lost %q", got)
 	}

@@ -208,7 +208,7 @@ func traceOf(c *capture.Capture, scans []*scanned) *Traced {
 		if r.err != nil {
 			q.Note(capture.Loss, "", "trace of engine %d: %v", tr.Engine, r.err)
 		}
-		q.stream(tr.Engine, r)
+		q.stream(Index(tr.Engine), r)
 		name := fmt.Sprintf("engine %d", tr.Engine)
 		notes.losses(name, r)
 		if tr.Full {
