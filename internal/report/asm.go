@@ -188,11 +188,13 @@ func functions(o *codeobj.Object, arch isa.Arch) []AsmFunc {
 	if lo, hi := o.Text(); len(list) == 0 && hi > lo {
 		list = append(list, AsmFunc{Name: fmt.Sprintf("code at %#x", lo), Addr: lo, Wave: wave, size: hi - lo})
 	}
+	entries := map[uint64]*codeobj.Kernel{}
+	for k := range o.Kernels {
+		entries[o.Kernels[k].Entry] = &o.Kernels[k]
+	}
 	for i := range list {
-		for k := range o.Kernels {
-			if o.Kernels[k].Entry == list[i].Addr {
-				list[i].Kernel, list[i].Wave, list[i].Uses = true, o.Kernels[k].Descriptor.WaveSize(), usesOf(o, &o.Kernels[k])
-			}
+		if k := entries[list[i].Addr]; k != nil {
+			list[i].Kernel, list[i].Wave, list[i].Uses = true, k.Descriptor.WaveSize(), usesOf(o, k)
 		}
 	}
 	return list

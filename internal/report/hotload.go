@@ -385,6 +385,7 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 		kernel int32
 	}
 	open := map[[3]uint8]life{}
+	kernels := map[uint64]int32{} // by the first address of waves
 	var recs []analysis.Inst
 	var w sqtt.Walker
 	w.Reset(s.Family, sqtt.WalkOptions{Header: s.Header, CU: s.cu}, prog, func(p *sqtt.WaveInsts) {
@@ -400,7 +401,12 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 		for i := range p.Insts {
 			in := &p.Insts[i]
 			if l.kernel == 0 && in.PC != 0 {
-				if l.kernel = load.kernelAt(s, in.PC); l.kernel > 0 {
+				k, known := kernels[in.PC]
+				if !known {
+					k = load.kernelAt(s, in.PC)
+					kernels[in.PC] = k
+				}
+				if l.kernel = k; k > 0 {
 					open[key] = l
 				}
 			}
