@@ -65,6 +65,7 @@ type pageSite struct {
 	Function string `json:"function"`
 	Kernel   string `json:"kernel"`
 	Class    string `json:"class"`
+	Branch   string `json:"branch"`
 	Hits     int64  `json:"hits"`
 	Cycles   int64  `json:"cycles"`
 	Stall    int64  `json:"stall"`
@@ -141,8 +142,9 @@ func (h *Hot) pageData() (*pageData, error) {
 	for i := range h.Profile.Insts {
 		c := &h.Profile.Insts[i]
 		p := h.Place(c.Where)
+		_, branch := h.branchGroup(c)
 		d.Sites[i] = pageSite{
-			c.Object, addressOf(c.Where), p.Text, p.Line(), p.Func(), h.kernelName(c.Kernel), className(c.Class), c.Hits, c.Cycles(), c.Stall, c.Idle, c.Issue, c.Exposed(),
+			c.Object, addressOf(c.Where), p.Text, p.Line(), p.Func(), h.kernelName(c.Kernel), className(c.Class), branch.Name, c.Hits, c.Cycles(), c.Stall, c.Idle, c.Issue, c.Exposed(),
 			c.Loads, c.LatencySum, nil,
 		}
 		for _, site := range slices.Sorted(maps.Keys(c.WaitedFor)) {
@@ -151,7 +153,7 @@ func (h *Hot) pageData() (*pageData, error) {
 	}
 	if idle := h.Profile.Idle; idle.Cycles() > 0 {
 		d.Sites = append(d.Sites, pageSite{
-			Object: -1, Text: noInstruction, Kernel: noInstruction, Function: noInstruction, Source: noInstruction, Class: noInstruction,
+			Object: -1, Text: noInstruction, Kernel: noInstruction, Function: noInstruction, Source: noInstruction, Class: noInstruction, Branch: noInstruction,
 			Cycles: idle.Cycles(), Idle: idle.Idle, Exposed: idle.Exposed(),
 		})
 	}

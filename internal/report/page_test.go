@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -168,5 +169,25 @@ func TestPageKernels(t *testing.T) {
 	want := "first=first=1100;second=second=10;vadd=vadd=1|unknown code=first=1000;vadd=first, second, vadd=111|VALU at an unknown address=first=1000;s_clause 0x1=first, second, vadd=111|2"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestPageBy checks that the page's list has every grouping of the terminal, with the same rows.
+func TestPageBy(t *testing.T) {
+	h := captureHot(t, "gfx1100/ops")
+	var b bytes.Buffer
+	must2(t, h.WriteHTML(&b))
+	got := inBrowser(t, b.String(), `
+  return [...$("by").options].map((o) => o.value + "=" + groups(o.value).map((g) => g.cycles).sort((a, b) => b - a).join("+")).join(" ");`)
+	var want []string
+	for _, by := range HotBy {
+		var cycles []string
+		for _, r := range h.Hotspots(by, "cycles").Rows {
+			cycles = append(cycles, fmt.Sprint(r.Cycles))
+		}
+		want = append(want, by+"="+strings.Join(cycles, "+"))
+	}
+	if want := strings.Join(want, " "); got != want {
+		t.Errorf("%s, want\n%s", got, want)
 	}
 }

@@ -28,7 +28,7 @@ let order = "cycles", falling = true;
 function groups(by) {
   const map = new Map(), same = new Map();
   for (const s of data.sites) {
-    const name = { insn: s.text, line: s.source, function: s.function, kernel: s.kernel, class: s.class }[by];
+    const name = { insn: s.text, line: s.source, function: s.function, kernel: s.kernel, class: s.class, branch: s.branch }[by];
     const key = by === "insn" ? place(s) : by === "kernel" || by === "class" ? name : s.object + ":" + name;
     let g = map.get(key);
     if (!g) {
@@ -47,7 +47,7 @@ function groups(by) {
   for (const g of map.values()) {
     const of = [...g.kernels].sort((a, b) => b[1] - a[1]).map((k) => k[0]);
     g.kernel = of.slice(0, 3).join(", ") + (of.length > 3 ? ` and ${of.length - 3} more` : "");
-    g.source = by === "insn" ? g.site.source : by === "line" || by === "function" ? g.kernel : "";
+    g.source = by === "insn" ? g.site.source : by === "kernel" || by === "class" ? "" : g.kernel;
     if ((by === "line" || by === "function") && same.get(g.name) > 1) g.name += ` (${data.objects[g.object] || "-"})`;
     g.latency = g.loads ? Math.floor(g.sum / g.loads) : -1; // -1: no wait named it
     g.waited = [...g.waits.values()].sort((a, b) => b.cycles - a.cycles)[0];
