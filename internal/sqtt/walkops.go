@@ -27,7 +27,7 @@ const (
 // opInst is the last eight bytes of the Inst that a record makes. What is behind the Inst's fields says more of it.
 type opInst struct {
 	Category
-	newPC  bool // never
+	_      bool // its newPC: never
 	clocks uint8
 	taken  uint8 // 1: a branch is
 	noUnit uint8 // readyUnit or readyNoUnit
