@@ -236,6 +236,9 @@ func (d *WaveDecoder) fast(s *scanBuffers, buf []byte, final bool) bool {
 		return false
 	}
 	size := min(len(rest), windowBytes)
+	if d.family != gpu.GFX9 && d.walk == nil {
+		return d.fastRDNA(s, buf, size)
+	}
 	win := &s.win
 	if len(rest) >= len(win) {
 		win = (*window)(rest)
@@ -246,10 +249,7 @@ func (d *WaveDecoder) fast(s *scanBuffers, buf []byte, final bool) bool {
 	if d.family == gpu.GFX9 {
 		return d.fast9(s, win, buf, size, final)
 	}
-	if d.walk != nil {
-		return d.walkRDNA(s, win, buf, size)
-	}
-	return d.fastRDNA(s, win, buf, size)
+	return d.walkRDNA(s, win, buf, size)
 }
 
 // start begins a wave in a slot by the WAVE_START raw, at bit off.

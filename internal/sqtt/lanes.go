@@ -91,21 +91,30 @@ type laneScan struct {
 	pieces [scanLanes]piece
 }
 
-// fill takes the first size bytes of a window, and some more.
-func (s *laneScan) fill(win *window, size uint64) {
-	fillPlanes(s.planes[:planeOdd], s.planes[planeOdd:], win[:min((size+47)&^15, windowBytes+windowSlack)])
+// fillBlock is what planes are filled by, in bytes.
+const fillBlock = 32
+
+// fill takes what stands from a window's begin on, as far as it is of use. Behind src are zeros.
+func (s *laneScan) fill(src []byte) {
+	src = src[:min(len(src), windowBytes+windowSlack)]
+	n := max(len(src)-8, 0) &^ (fillBlock - 1)
+	if n > 0 {
+		fillPlanes(s.planes[:planeOdd], s.planes[planeOdd:], src[:n+8])
+	}
+	var tail [2*fillBlock + 8]byte // 39 bytes and some zeros
+	copy(tail[:], src[n:])
+	fillPlanes(s.planes[n:planeOdd], s.planes[planeOdd+n:], tail[:])
 }
 
-// fillGeneric copies src to even and, moved by a nibble, to odd, but for the last units, whose end no scan needs. The length
-// is a multiple of 16 bytes.
+// fillGeneric copies src, but for its last eight bytes, to even and, moved by a nibble, to odd. The length is one of blocks and
+// eight bytes.
 func fillGeneric(even, odd, src []byte) {
-	copy(even, src)
 	x := binary.LittleEndian.Uint64(src)
-	for len(src) >= 24 && len(odd) >= 16 {
-		y, z := binary.LittleEndian.Uint64(src[8:]), binary.LittleEndian.Uint64(src[16:])
+	for len(src) >= 16 && len(even) >= 8 && len(odd) >= 8 {
+		y := binary.LittleEndian.Uint64(src[8:])
+		binary.LittleEndian.PutUint64(even, x)
 		binary.LittleEndian.PutUint64(odd, x>>4|y<<60)
-		binary.LittleEndian.PutUint64(odd[8:], y>>4|z<<60)
-		src, odd, x = src[16:], odd[16:], z
+		even, odd, src, x = even[8:], odd[8:], src[8:], y
 	}
 }
 
@@ -113,6 +122,14 @@ func fillGeneric(even, odd, src []byte) {
 func (s *laneScan) load64(nibble uint16) uint64 {
 	i := int(bits.RotateLeft16(nibble, 15))
 	return binary.LittleEndian.Uint64(s.planes[i : i+8])
+}
+
+// skipNops is the first nibble from the given one on that is not 0, or the limit.
+func (s *laneScan) skipNops(nibble, limit uint16) uint16 {
+	for nibble < limit && s.load64(nibble)&15 == 0 {
+		nibble++
+	}
+	return nibble
 }
 
 // key is the index of the entry at a scan word.
@@ -160,11 +177,16 @@ func (s *laneScan) one(tab *laneTable, acc, n, limit uint64) (uint64, uint64) {
 	return acc, n
 }
 
-// window scans the tokens of the first size nibbles of a window, from nibble start on. In a full window it leaves the last
-// few to the next one. It gives the scan word at the end and the events in one or more pieces.
+// window scans the tokens of the first size nibbles of a window; see scan.
 func (s *laneScan) window(tab *laneTable, win *window, start, size uint64) (end uint64, pieces []piece) {
+	return s.scan(tab, win[:min(size/2+windowSlack, uint64(len(win)))], start, size)
+}
+
+// scan scans the tokens of the first size nibbles of the window that src begins with, from nibble start on. In a full window it
+// leaves the last few to the next one. It gives the scan word at the end and the events in one or more pieces.
+func (s *laneScan) scan(tab *laneTable, src []byte, start, size uint64) (end uint64, pieces []piece) {
 	const least = 128 // nibbles that are worth a lane
-	s.fill(win, size/2)
+	s.fill(src)
 	limit := max(start, size-min(size, laneTail))
 	lanes := 1
 	part := (limit - start) / scanLanes

@@ -117,3 +117,25 @@ fill:
 	CMPQ  DX, CX
 	JCS   fill
 	RET
+
+// func laneFillAVX2(even, odd, src *byte, n uint64)
+TEXT ·laneFillAVX2(SB), NOSPLIT, $0-32
+	MOVQ even+0(FP), AX
+	MOVQ odd+8(FP), BX
+	MOVQ src+16(FP), SI
+	MOVQ n+24(FP), CX
+	XORL DX, DX
+
+fill:
+	VMOVDQU (SI)(DX*1), Y0
+	VMOVDQU 8(SI)(DX*1), Y1
+	VPSLLQ  $60, Y1, Y1
+	VPSRLQ  $4, Y0, Y2
+	VPOR    Y1, Y2, Y2
+	VMOVDQU Y0, (AX)(DX*1)
+	VMOVDQU Y2, (BX)(DX*1)
+	ADDQ    $32, DX
+	CMPQ    DX, CX
+	JCS     fill
+	VZEROUPPER
+	RET

@@ -30,12 +30,15 @@ func TestLaneTwins(t *testing.T) {
 				win[j] = byte(rng.Uint32())
 			}
 		}
-		size := 16 * (2 + rng.IntN(len(win)/16-1))
-		fillPlanes(asm.planes[:planeOdd], asm.planes[planeOdd:], win[:size])
-		fillGeneric(plain.planes[:planeOdd], plain.planes[planeOdd:], win[:size])
-		for _, at := range []int{0, planeOdd} {
-			if a, b := asm.planes[at:at+size-16], plain.planes[at:at+size-16]; !slices.Equal(a, b) {
-				t.Fatalf("window %d of %d bytes: planes from %d on differ", i, size, at)
+		size := fillBlock * (1 + rng.IntN(windowBytes/fillBlock))
+		fillGeneric(plain.planes[:planeOdd], plain.planes[planeOdd:], win[:size+8])
+		for _, wide := range []bool{false, hasAVX2} {
+			clear(asm.planes[:])
+			with(&hasAVX2, wide, func() { fillPlanes(asm.planes[:planeOdd], asm.planes[planeOdd:], win[:size+8]) })
+			for _, at := range []int{0, planeOdd} {
+				if a, b := asm.planes[at:at+size], plain.planes[at:at+size]; !slices.Equal(a, b) {
+					t.Fatalf("window %d of %d bytes: planes from %d on differ", i, size, at)
+				}
 			}
 		}
 		asm.planes, asm.left = plain.planes, scanLanes
@@ -61,6 +64,13 @@ func TestLaneTwins(t *testing.T) {
 	if events < 100000 {
 		t.Errorf("%d events in all: the windows test little", events)
 	}
+}
+
+// with calls f while a variable has another value.
+func with(p *bool, v bool, f func()) {
+	defer func(old bool) { *p = old }(*p)
+	*p = v
+	f()
 }
 
 // TestWaveRunTwins takes the events of random windows by the assembly and by its portable twin.

@@ -69,7 +69,7 @@ var lanesOf = func() (t [128]uint32) {
 }()
 
 // fastRDNA decodes one window of an RDNA stream, of which size bytes are the stream's.
-func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int) (more bool) {
+func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool) {
 	at := d.pos / 8
 	start := uint64(d.pos % 8 / 4)
 	family := d.family
@@ -80,7 +80,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 	if s.lanes == nil {
 		s.lanes = new(laneScan)
 	}
-	end, pieces := s.lanes.window(tab, win, start, uint64(2*size))
+	end, pieces := s.lanes.scan(tab, buf[at:], start, uint64(2*size))
 	var p Packet
 	waves, n := d.roomFor(pieces)
 	r := waveRun{
@@ -104,8 +104,8 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, win *window, buf []byte, size int
 			p.Off += d.base * 8
 			d.token(&p)
 			if d.ext { // unless no extension unit follows
-				next := win.skipAllNops(nibble + uint16(p.Bits/4))
-				d.ext = int(next) >= 2*size-windowTail || win.load(next)&1 != 0
+				next := s.lanes.skipNops(nibble+uint16(p.Bits/4), uint16(2*size))
+				d.ext = int(next) >= 2*size-windowTail || s.lanes.load64(next)&1 != 0
 			}
 			if d.ext || d.family != family { // the tokens behind it read otherwise
 				d.pos += int(p.Bits)

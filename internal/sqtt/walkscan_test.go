@@ -34,7 +34,7 @@ func TestWalkWindow(t *testing.T) {
 				got = append(got, e+p.base<<scanTime)
 			}
 		}
-		one.fill(&win, size/2)
+		one.fill(win[:])
 		acc, m := one.one(tab.lanes(), start, 0, uint64(uint16(end)))
 		if acc != end || !slices.Equal(got, one.events[:m]) {
 			t.Fatalf("%v window %d of %d bytes: %d events to %x, want %d to %x", f, i, n, len(got), end, m, acc)
