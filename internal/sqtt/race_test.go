@@ -1,0 +1,5 @@
+//go:build race
+
+package sqtt
+
+func init() { slow = true }
