@@ -36,6 +36,16 @@ func (noiseCode) At(pc uint64) (Insn, bool) {
 	return in, true
 }
 
+// Kernels are where the registers of randomTrace point at.
+func (noiseCode) Kernels() (entries []uint64) {
+	for i := range uint64(16) {
+		entries = append(entries, i*15<<8)
+	}
+	return entries
+}
+
+func (noiseCode) Functions() []uint64 { return []uint64{0x1234} }
+
 // randomTrace is a stream with instruction tokens of waves of the traced SIMD, and waves of others.
 func randomTrace(rng *rand.Rand, f gpu.Family, n int) []byte {
 	s := bitStream{}
