@@ -38,11 +38,15 @@ func (r *walkRun) opened() int {
 	return n
 }
 
-// takeGeneric takes the events up to the first one that is something rare, and says how many. Of a record it does what issue,
+// room is how many of n events may be taken: each may end a wave.
+func (r *walkRun) room(n int) int { return min(n, len(r.waves)-r.n) }
+
+// takeGeneric takes the events up to the first one that is something rare, or for which there may be no room, and says how many. Of a record it does what issue,
 // immediate and ready do with all that is usual.
 func (r *walkRun) takeGeneric(events []uint64, base Cycles) int {
 	ops, nodes := r.ops, r.walk.cache.nodes
 	base += r.origin
+	events = events[:r.room(len(events))]
 	_, _ = r.scan.planes[0], ops.kind[0]
 	for n, e := range events {
 		w := r.scan.load64(uint16(e))
@@ -95,7 +99,7 @@ func (r *walkRun) other(kind opKind, e, w uint64, now Cycles) (by Cycles, ok boo
 		r.start(k, e, x, now)
 	case opEnd:
 		k := b.endKey(x) % numSlots
-		if r.live[k].run != r.runs || r.n >= len(r.waves) || uint32(k)&r.units == r.unit {
+		if r.live[k].run != r.runs || uint32(k)&r.units == r.unit {
 			return 0, false
 		}
 		r.end(k, now)

@@ -2,20 +2,28 @@
 
 package sqtt
 
-// take is takeGeneric with all that records go by in registers.
+// take is takeGeneric with all that records and waves go by in registers.
 func (r *walkRun) take(events []uint64, base Cycles) int {
+	events = events[:r.room(len(events))]
 	if len(events) == 0 {
 		return 0
 	}
 	base += r.origin
+	wave, nodes := &r.waves[r.n], r.walk.cache.nodes
+	var taken, wrote int
 	if r.bits == &waveBits12 {
-		return walkRun12(r, &events[0], len(events), base, r.walk.cache.nodes)
+		taken, wrote = walkRun12(r, &events[0], len(events), base, wave, nodes)
+	} else {
+		taken, wrote = walkRun11(r, &events[0], len(events), base, wave, nodes)
 	}
-	return walkRun11(r, &events[0], len(events), base, r.walk.cache.nodes)
+	r.n += wrote / waveSize
+	return taken
 }
 
+// walkRun11 also gives how many bytes of waves it wrote.
+//
 //go:noescape
-func walkRun11(r *walkRun, events *uint64, n int, base Cycles, nodes []codeNode) int
+func walkRun11(r *walkRun, events *uint64, n int, base Cycles, wave *Wave, nodes []codeNode) (taken, wrote int)
 
 //go:noescape
-func walkRun12(r *walkRun, events *uint64, n int, base Cycles, nodes []codeNode) int
+func walkRun12(r *walkRun, events *uint64, n int, base Cycles, wave *Wave, nodes []codeNode) (taken, wrote int)

@@ -52,31 +52,42 @@
 #define VALUE12 \
 	SHRQ $12, CX
 
-// The token at R8's event, in R9, and its low byte, in R15; AX is lost.
-#define LOADEVENT(off) \
+// The token at an event, in R9; AX is lost.
+#define LOADTOKEN(off) \
 	MOVWLZX off(R8), AX; \
 	ROLW $15, AX; \
-	MOVQ laneScan_planes(R10)(AX*1), R9; \
-	MOVBLZX R9, R15
+	MOVQ laneScan_planes(R10)(AX*1), R9
 
-// What walkRun.takeGeneric does. R8 is the event, R10 the scan, R11 the ops, R12 the walkRun, R13 the nodes. Of each event CX is
-// the token and DX its low byte; the next one's are loaded before the branch on what this one is, which is often mispredicted, so
-// that no wait for them follows. What stands behind the last event is loaded, too: any position is good for a load.
+// What walkRun.takeGeneric does, in two loops: one for records (next, loop), another for tokens of waves and of time (wnext, wloop),
+// which often come many at a time. R8 is the event, R10 the scan, R12 the walkRun. Of each event CX is the token and AX the time;
+// the next one's token, in R9, is loaded before the branch on what this one is, which is often mispredicted, so that no wait for it
+// follows. What stands behind the last event is loaded, too: any position is good for a load.
 //
-// A record waits in X0 (PC and Time) and X2 (the rest) for the next one to store it at SI, behind that one's loads: they would
-// wait until it is known that this is not where they load.
+// In the loop for records R11 is the ops, R13 the nodes, DX the token's low byte and R15 the next one's. A record waits in X0 (PC
+// and Time) and X2 (the rest) for the next one to store it at SI, behind that one's loads: they would wait until it is known that
+// this is not where they load.
+//
+// In the other one R11 is live, R13 where the next wave goes, SI the events' base time, R15 runs, and BX how many waves began.
 #define WALKRUN(SLOT, KEY_START, KEY_END, VALUE, QUEUE, REALTIME) \
-	MOVQ events+8(FP), R8; \
-	MOVQ n+16(FP), R9; \
-	LEAQ (R8)(R9*8), R9; \
-	MOVQ R9, n+16(FP); /* the end of the events */ \
-	MOVQ nodes_base+32(FP), R13; \
-	SHLQ $4, nodes_len+40(FP); /* in bytes */ \
 	MOVQ r+0(FP), R12; \
+	MOVQ events+8(FP), R8; \
+	MOVQ n+16(FP), AX; \
+	LEAQ (R8)(AX*8), AX; \
+	MOVQ AX, n+16(FP); /* the end of the events */ \
+	MOVQ base+24(FP), AX; \
+	SUBQ walkRun_origin(R12), AX; \
+	MOVQ AX, piece-40(SP); /* base less origin */ \
+	ADDQ walkRun_hurried(R12), AX; \
+	MOVQ AX, hurried-48(SP); \
+	MOVQ wave+32(FP), AX; \
+	MOVQ AX, first-56(SP); \
+	SHLQ $4, nodes_len+48(FP); /* in bytes */ \
 	MOVQ walkRun_scan(R12), R10; \
 	MOVQ walkRun_ops(R12), R11; \
+	MOVQ nodes_base+40(FP), R13; \
 	LEAQ scratch-32(SP), SI; \
-	LOADEVENT(0); \
+	LOADTOKEN(0); \
+	MOVBLZX R9, R15; \
 	JMP  loop; \
 next: \
 	ADDQ $8, R8; \
@@ -86,12 +97,14 @@ loop: \
 	MOVBLZX walkOps_kind(R11)(R15*1), DI; \
 	MOVQ R9, CX; \
 	MOVL R15, DX; \
-	LOADEVENT(8); \
+	LOADTOKEN(8); \
+	MOVBLZX R9, R15; \
 	MOVQ (R8), AX; \
 	SHRQ $const_scanTime, AX; \
 	ADDQ base+24(FP), AX; \
 	TESTL DI, DI; \
 	JNE  other; \
+record: \
 	MOVL CX, DI; \
 	SHRL $12, DI; \
 	ANDL (walkOps_row+opRow_mask)(R11)(DX*8), DI; \
@@ -106,7 +119,7 @@ loop: \
 	MOVQ tracedWave_ready(BX)(R14*8), R14; \
 	MOVUPS X0, (SI); \
 	MOVUPS X2, 16(SI); \
-	CMPQ DX, nodes_len+40(FP); \
+	CMPQ DX, nodes_len+48(FP); \
 	JCC  done; \
 	CMPQ CX, tracedWave_insts+16(BX); \
 	JGE  done; \
@@ -141,14 +154,8 @@ unusual: \
 	JEQ  next; \
 	JMP  done; \
 other: \
-	CMPL DI, $const_opEnd; \
-	JEQ  end; \
-	CMPL DI, $const_opStart; \
-	JEQ  start; \
-	CMPL DI, $const_opReg; \
-	JEQ  register; \
 	CMPL DI, $const_opReady; \
-	JNE  pass; \
+	JNE  away; \
 	SHRL $8, CX; \
 	MOVWLZX CX, CX; \
 	TESTL CX, CX; \
@@ -161,123 +168,158 @@ ready: \
 	ANDL DI, CX; \
 	JNE  ready; \
 	JMP  next; \
+away: \
+	MOVUPS X0, (SI); \
+	MOVUPS X2, 16(SI); \
+	MOVQ walkRun_live(R12), R11; \
+	MOVQ wave+32(FP), R13; \
+	MOVQ base+24(FP), SI; \
+	MOVL walkRun_runs(R12), R15; \
+	XORL BX, BX; \
+	JMP  token; \
 start: \
 	KEY_START; \
 	MOVL walkRun_units(R12), DX; \
 	ANDL DI, DX; \
 	CMPL DX, walkRun_unit(R12); \
-	JEQ  done; \
+	JEQ  wdone; \
 	LEAQ (DI)(DI*2), DI; \
-	MOVQ walkRun_live(R12), DX; \
-	LEAQ (DX)(DI*8), DX; \
-	MOVL walkRun_runs(R12), DI; \
-	CMPL DI, liveWave_run(DX); \
-	JEQ  done; \
-	MOVL DI, liveWave_run(DX); \
-	MOVL CX, liveWave_raw(DX); \
-	MOVQ AX, liveWave_start(DX); \
-	MOVWLZX (R8), DI; \
-	SHLL $2, DI; \
-	ADDQ walkRun_first(R12), DI; \
-	MOVQ DI, liveWave_off(DX); \
-	INCQ walkRun_begin(R12); \
-	JMP  next; \
-end: \
+	CMPL R15, liveWave_run(R11)(DI*8); \
+	JEQ  wdone; \
+	MOVL R15, liveWave_run(R11)(DI*8); \
+	MOVL CX, liveWave_raw(R11)(DI*8); \
+	MOVQ AX, liveWave_start(R11)(DI*8); \
+	MOVWLZX (R8), AX; \
+	SHLL $2, AX; \
+	ADDQ walkRun_first(R12), AX; \
+	MOVQ AX, liveWave_off(R11)(DI*8); \
+	INCQ BX; \
+wnext: \
+	ADDQ $8, R8; \
+	CMPQ R8, n+16(FP); \
+	JCC  wdone; \
+	MOVQ R9, CX; \
+	LOADTOKEN(8); \
+	MOVQ (R8), AX; \
+	SHRQ $const_scanTime, AX; \
+	ADDQ SI, AX; \
+token: \
+	MOVL CX, DI; \
+	ANDL $31, DI; \
+	CMPL DI, $0x0c; \
+	JEQ  start; \
+	CMPL DI, $0x15; \
+	JNE  pass; \
 	KEY_END; \
 	MOVL walkRun_units(R12), DX; \
 	ANDL DI, DX; \
 	CMPL DX, walkRun_unit(R12); \
-	JEQ  done; \
+	JEQ  wdone; \
 	LEAQ (DI)(DI*2), R14; \
-	MOVQ walkRun_live(R12), DX; \
-	LEAQ (DX)(R14*8), DX; \
-	MOVL walkRun_runs(R12), R14; \
-	CMPL R14, liveWave_run(DX); \
-	JNE  done; \
-	MOVQ walkRun_n(R12), R14; \
-	CMPQ R14, walkRun_waves+8(R12); \
-	JGE  done; \
-	INCQ walkRun_n(R12); \
-	MOVL $0, liveWave_run(DX); \
-	LEAQ (R14)(R14*2), R14; \
-	MOVQ walkRun_waves+0(R12), CX; \
-	LEAQ (CX)(R14*8), R14; /* Wave__size is 24 */ \
-	MOVQ AX, Wave_Stop(R14); \
-	MOVQ liveWave_start(DX), CX; \
-	MOVQ CX, Wave_Start(R14); \
-	MOVL liveWave_raw(DX), CX; \
-	SHRL $QUEUE, CX; \
-	MOVQ walkRun_begun(R12), AX; \
-	MOVQ (AX)(CX*8), AX; \
-	MOVQ walkRun_place(R12), DX; \
-	MOVL (DX)(DI*4), DX; \
-	ORQ  DX, AX; \
-	MOVQ AX, Wave_CU(R14); /* and what is behind it */ \
-	JMP  next; \
+	CMPL R15, liveWave_run(R11)(R14*8); \
+	JNE  wdone; \
+	MOVL $0, liveWave_run(R11)(R14*8); \
+	MOVQ AX, Wave_Stop(R13); \
+	MOVQ liveWave_start(R11)(R14*8), AX; \
+	MOVQ AX, Wave_Start(R13); \
+	MOVL liveWave_raw(R11)(R14*8), AX; \
+	SHRL $QUEUE, AX; \
+	MOVQ walkRun_begun(R12), R14; \
+	MOVQ (R14)(AX*8), AX; \
+	MOVQ walkRun_place(R12), R14; \
+	MOVL (R14)(DI*4), DI; \
+	ORQ  DI, AX; \
+	MOVQ AX, Wave_CU(R13); /* and what is behind it */ \
+	ADDQ $const_waveSize, R13; \
+	JMP  wnext; \
 pass: \
-	CMPL DI, $const_opMisc; \
-	JNE  time; \
-	TESTL $(const_miscSave+const_miscStallBegin+const_miscStallEnd), CX; \
-	JEQ  next; \
-	JMP  done; \
-time: \
-	CMPL DI, $const_opTime; \
-	JNE  done; \
+	ANDL $15, DI; \
+	CMPL DI, $9; \
+	JEQ  register; \
 	MOVL CX, DI; \
-	ANDL $(1<<8+REALTIME), DI; \
-	CMPL DI, $REALTIME; \
+	ANDL $(127+const_miscSave+const_miscStallBegin+const_miscStallEnd), DI; \
+	CMPL DI, $0x51; \
+	JEQ  wnext; \
+	MOVL CX, DI; \
+	ANDL $(127+1<<8+REALTIME), DI; \
+	CMPL DI, $(1+REALTIME); \
 	JEQ  marker; \
-	TESTL DI, DI; \
-	JNE  done; \
+	CMPL DI, $1; \
+	JNE  back; \
 	VALUE; \
-	MOVQ walkRun_origin(R12), DI; \
-	ADDQ CX, DI; \
-	MOVQ DI, DX; \
-	SUBQ walkRun_hurried(R12), DX; \
+	ADDQ SI, CX; \
+	MOVQ CX, DX; \
+	SUBQ hurried-48(SP), DX; \
 	CMPQ DX, $(const_longReady/2); \
-	JCC  done; \
-	MOVQ DI, walkRun_origin(R12); \
-	ADDQ CX, base+24(FP); \
-	JMP  next; \
+	JCC  wdone; \
+	MOVQ CX, SI; \
+	JMP  wnext; \
 marker: \
 	MOVQ walkRun_markers+8(R12), DI; \
 	CMPQ DI, walkRun_markers+16(R12); \
-	JGE  done; \
+	JGE  wdone; \
 	VALUE; \
 	INCQ walkRun_markers+8(R12); \
 	SHLQ $4, DI; /* the size of a Marker */ \
 	ADDQ walkRun_markers+0(R12), DI; \
 	MOVQ AX, Marker_Shader(DI); \
 	MOVQ CX, Marker_Realtime(DI); \
-	JMP  next; \
+	JMP  wnext; \
 register: \
 	BTL  $15, CX; \
-	JCC  next; \
+	JCC  wnext; \
 	MOVL CX, DI; \
 	SHRL $16, DI; \
 	SUBL $const_regPGMLo, DI; \
 	CMPL DI, $1; \
-	JHI  next; \
+	JHI  wnext; \
 	MOVL CX, DX; \
 	SHRL $7, DX; \
 	ANDL $15, DX; /* me and pipe */ \
 	SHRQ $32, CX; \
-	MOVQ walkRun_walk(R12), BX; \
-	LEAQ (BX)(DX*8), DX; \
+	MOVQ walkRun_walk(R12), R14; \
+	LEAQ (R14)(DX*8), DX; \
 	MOVL CX, (walk_trace+trace_programs)(DX)(DI*4); \
-	JMP  next; \
+	JMP  wnext; \
+back: \
+	MOVQ walkRun_ops(R12), R14; \
+	MOVBLZX CX, DX; \
+	MOVBLZX walkOps_kind(R14)(DX*1), DI; \
+	CMPL DI, $const_opReady; \
+	JHI  wdone; \
+	MOVQ SI, base+24(FP); \
+	MOVQ R13, wave+32(FP); \
+	ADDQ BX, walkRun_begin(R12); \
+	MOVQ R14, R11; \
+	MOVQ nodes_base+40(FP), R13; \
+	LEAQ scratch-32(SP), SI; \
+	MOVBLZX R9, R15; \
+	TESTL DI, DI; \
+	JEQ  record; \
+	JMP  other; \
+wdone: \
+	MOVQ SI, base+24(FP); \
+	MOVQ R13, wave+32(FP); \
+	ADDQ BX, walkRun_begin(R12); \
+	LEAQ scratch-32(SP), SI; \
 done: \
 	MOVUPS X0, (SI); \
 	MOVUPS X2, 16(SI); \
+	MOVQ base+24(FP), AX; \
+	SUBQ piece-40(SP), AX; \
+	MOVQ AX, walkRun_origin(R12); \
 	SUBQ events+8(FP), R8; \
 	SHRQ $3, R8; \
-	MOVQ R8, ret+56(FP); \
+	MOVQ R8, taken+64(FP); \
+	MOVQ wave+32(FP), AX; \
+	SUBQ first-56(SP), AX; \
+	MOVQ AX, wrote+72(FP); \
 	RET
 
-// func walkRun11(r *walkRun, events *uint64, n int, base Cycles, nodes []codeNode) int
-TEXT ·walkRun11(SB), NOSPLIT, $32-64
+// func walkRun11(r *walkRun, events *uint64, n int, base Cycles, wave *Wave, nodes []codeNode) (taken, wrote int)
+TEXT ·walkRun11(SB), NOSPLIT, $56-80
 	WALKRUN(SLOT11, KEY_START11, KEY_END11, VALUE11, 21, 1<<9)
 
-// func walkRun12(r *walkRun, events *uint64, n int, base Cycles, nodes []codeNode) int
-TEXT ·walkRun12(SB), NOSPLIT, $32-64
+// func walkRun12(r *walkRun, events *uint64, n int, base Cycles, wave *Wave, nodes []codeNode) (taken, wrote int)
+TEXT ·walkRun12(SB), NOSPLIT, $56-80
 	WALKRUN(SLOT12, KEY_START12, KEY_END12, VALUE12, 20, 1<<7)
