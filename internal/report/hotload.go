@@ -177,6 +177,10 @@ func noteUnplaced(q *Quality, where string, all int64, u sqtt.Unplaced) {
 	if rest := all - u.AfterLoss - u.NoStart; rest > 0 {
 		q.Note(capture.Warning, "is the code object the one that ran, at the base where it was loaded?", "%s%s in no code object", where, Plural(rest, "instruction"))
 	}
+	if u.Unfit > 0 {
+		q.Note(capture.Warning, "is the code object the one that ran, at the base where it was loaded?",
+			"%sinstructions of %s are not those of the code; addresses before that showed may be wrong", where, Plural(u.Unfit, "wave"))
+	}
 	if u.Assumed > 0 {
 		q.Note(capture.Info, "", "%sthe trace does not say what %s ran: their place was found by their instructions alone", where, Plural(u.Assumed, "wave"))
 	}

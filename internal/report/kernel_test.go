@@ -312,8 +312,8 @@ func TestUnplacedWhy(t *testing.T) {
 		}
 	}
 	var q Quality
-	noteUnplaced(&q, "a: ", 10, sqtt.Unplaced{AfterLoss: 3, NoStart: 2})
-	if len(q.Notes) != 3 || !strings.HasPrefix(q.Notes[0].Text, "a: 3 instructions behind a loss without an address") || !strings.HasPrefix(q.Notes[2].Text, "a: 5 instructions in no code object") {
+	noteUnplaced(&q, "a: ", 10, sqtt.Unplaced{AfterLoss: 3, NoStart: 2, Unfit: 4})
+	if len(q.Notes) != 4 || !strings.HasPrefix(q.Notes[3].Text, "a: instructions of 4 waves are not those of the code") || !strings.HasPrefix(q.Notes[0].Text, "a: 3 instructions behind a loss without an address") || !strings.HasPrefix(q.Notes[2].Text, "a: 5 instructions in no code object") {
 		t.Errorf("%+v", q.Notes)
 	}
 }

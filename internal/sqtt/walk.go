@@ -349,7 +349,7 @@ func (k *walk) part(t *tracedWave) {
 		k.settle(t)
 	}
 	k.give(t, false)
-	if lost && t.doubt != doubtNone && k.cache.code != nil {
+	if lost && t.sought() && k.cache.code != nil {
 		k.lookFor(t, t.doubt, len(t.insts), 0)
 	}
 }

@@ -19,6 +19,7 @@ const (
 	doubtNone  doubt = iota
 	doubtLoss        // records of it may have been lost
 	doubtStart       // it began before the stream, or no register told where
+	doubtCode        // its records are not of the code; it is not looked for
 )
 
 // lookout is what is kept of a wave that is looked for. Records from tracedWave.from on are kept back.
@@ -71,7 +72,7 @@ type Unplaced struct {
 	AfterLoss int64 // of waves that were not found again behind a loss
 	NoStart   int64 // of waves that began before the stream, or where none of its registers says where
 	Assumed   int64 // of the waves that were found, those whose kernel only their records told
-	Unfit     int64 // times that a wave's records left the code without a loss, or did what its instructions cannot do
+	Unfit     int64 // waves whose records left the code without a loss or are none that it sends; their addresses may be wrong before that
 }
 
 func (u *Unplaced) Add(o Unplaced) {
@@ -187,8 +188,12 @@ func (k *walk) loss(now Cycles) {
 // lose is called where records of a wave may be missing.
 func (k *walk) lose(t *tracedWave, now Cycles) {
 	t.pcs = t.pcs[:0]
+	why := doubtLoss
+	if t.doubt == doubtStart && !t.found {
+		why = doubtStart
+	}
 	if t.waiting && k.cache.code != nil { // for an address that may be among what was lost
-		k.lookFor(t, max(t.doubt, doubtLoss), t.from, now)
+		k.lookFor(t, why, t.from, now)
 		k.placeWaiting(t)
 	}
 	k.conclude(t, t.placed())
@@ -205,10 +210,6 @@ func (k *walk) lose(t *tracedWave, now Cycles) {
 	if k.cache.code == nil || t.startPC != 0 && k.cache.at(&t.page, t.startPC) == nil { // it runs other code
 		k.settle(t)
 		return
-	}
-	why := doubtLoss
-	if t.doubt == doubtStart && !t.found {
-		why = doubtStart
 	}
 	k.lookFor(t, why, len(t.insts), now).paired = !t.gfx9.on
 }
@@ -265,12 +266,16 @@ func (k *walk) onlyProgram() (entry uint64) {
 func (k *walk) strays(t *tracedWave) {
 	if t.pc != t.startPC && t.doubt == doubtNone {
 		k.finder.unplaced.Unfit++
+		t.doubt = doubtCode
 	}
 	t.pc = 0
 }
 
 // doubts says whether an address that a token tells may be of another jump than the last one that is known of.
-func (k *walk) doubts(t *tracedWave) bool { return t.doubt != doubtNone && k.lost > 0 }
+func (k *walk) doubts(t *tracedWave) bool { return t.sought() && k.lost > 0 }
+
+// sought says whether a wave is looked for wherever its place is not known.
+func (t *tracedWave) sought() bool { return t.doubt == doubtLoss || t.doubt == doubtStart }
 
 // tryAt looks for a wave first at the address that a token tells for record from.
 func (k *walk) tryAt(t *tracedWave, pc uint64, from int) {
@@ -524,9 +529,10 @@ func (k *walk) unplacedIn(t *tracedWave, insts []Inst) {
 			n++
 		}
 	}
-	if t.doubt == doubtLoss {
+	switch t.doubt {
+	case doubtLoss:
 		k.finder.unplaced.AfterLoss += n
-	} else {
+	case doubtStart:
 		k.finder.unplaced.NoStart += n
 	}
 }

@@ -16,7 +16,7 @@ func (k *walk) place(t *tracedWave, i int) (added int) {
 	k.unlink(t)
 	if t.lost {
 		added = k.look(t, i)
-	} else if added = k.seek(t, i); t.pc == 0 && t.doubt != doubtNone && !t.waiting && !t.lost { // once more
+	} else if added = k.seek(t, i); t.pc == 0 && t.sought() && !t.waiting && !t.lost { // once more
 		k.lookFor(t, t.doubt, i+1+added, 0)
 	}
 	k.settle(t)
