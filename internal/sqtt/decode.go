@@ -236,7 +236,10 @@ func (d *WaveDecoder) fast(s *scanBuffers, buf []byte, final bool) bool {
 		return false
 	}
 	size := min(len(rest), windowBytes)
-	if d.family != gpu.GFX9 && d.walk == nil {
+	if d.family != gpu.GFX9 {
+		if d.walk != nil {
+			return d.walkRDNA(s, buf, size)
+		}
 		return d.fastRDNA(s, buf, size)
 	}
 	win := &s.win
@@ -246,10 +249,7 @@ func (d *WaveDecoder) fast(s *scanBuffers, buf []byte, final bool) bool {
 		n := copy(win[:], rest)
 		clear(win[n:min(n+windowSlack, len(win))])
 	}
-	if d.family == gpu.GFX9 {
-		return d.fast9(s, win, buf, size, final)
-	}
-	return d.walkRDNA(s, win, buf, size)
+	return d.fast9(s, win, buf, size, final)
 }
 
 // start begins a wave in a slot by the WAVE_START raw, at bit off.

@@ -139,7 +139,7 @@ func (k *walk) special(slot uint32, c Category, now Cycles) {
 }
 
 // walkRDNA decodes one window of an RDNA stream whose instructions are walked; see fastRDNA.
-func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int) (more bool) {
+func (d *WaveDecoder) walkRDNA(s *scanBuffers, buf []byte, size int) (more bool) {
 	at := d.pos / 8
 	start := uint64(d.pos % 8 / 4)
 	family := d.family
@@ -151,7 +151,7 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 	if s.lanes == nil {
 		s.lanes = new(laneScan)
 	}
-	end, pieces := s.lanes.window(tab.lanes(), win, start, uint64(2*size))
+	end, pieces := s.lanes.scan(tab.lanes(), buf[at:], start, uint64(2*size))
 	k := d.walk
 	if k.cache.full {
 		k.forget()
@@ -174,7 +174,7 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 			}
 			e := events[0]
 			nibble, now := uint16(e), r.origin+base+Cycles(e>>scanTime)
-			w := win.load64(nibble)
+			w := s.lanes.load64(nibble)
 			l := &keys[w&255]
 			switch l.kind {
 			case KindWaveStart:
@@ -196,8 +196,8 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, win *window, buf []byte, size int
 			p.Off += d.base * 8
 			d.token(&p)
 			if d.ext {
-				next := win.skipAllNops(nibble + uint16(p.Bits/4))
-				d.ext = int(next) >= 2*size-windowTail || win.load(next)&1 != 0
+				next := s.lanes.skipNops(nibble+uint16(p.Bits/4), uint16(2*size))
+				d.ext = int(next) >= 2*size-windowTail || s.lanes.load64(next)&1 != 0
 			}
 			if d.ext || d.family != family {
 				d.pos += int(p.Bits)
