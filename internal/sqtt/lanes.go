@@ -177,14 +177,9 @@ func (s *laneScan) one(tab *laneTable, acc, n, limit uint64) (uint64, uint64) {
 	return acc, n
 }
 
-// window scans the tokens of the first size nibbles of a window; see scan.
-func (s *laneScan) window(tab *laneTable, win *window, start, size uint64) (end uint64, pieces []piece) {
-	return s.scan(tab, win[:min(size/2+windowSlack, uint64(len(win)))], start, size)
-}
-
-// scan scans the tokens of the first size nibbles of the window that src begins with, from nibble start on. In a full window it
+// window scans the tokens of the first size nibbles of the window that src begins with, from nibble start on. In a full window it
 // leaves the last few to the next one. It gives the scan word at the end and the events in one or more pieces.
-func (s *laneScan) scan(tab *laneTable, src []byte, start, size uint64) (end uint64, pieces []piece) {
+func (s *laneScan) window(tab *laneTable, src []byte, start, size uint64) (end uint64, pieces []piece) {
 	const least = 128 // nibbles that are worth a lane
 	s.fill(src)
 	limit := max(start, size-min(size, laneTail))

@@ -86,7 +86,7 @@ func TestWaveRunTwins(t *testing.T) {
 		}
 		clear(win[:])
 		n := copy(win[:windowBytes], randomStream(rng, f, 200+rng.IntN(3000)))
-		_, pieces := s.window(tab, &win, 0, uint64(2*n))
+		_, pieces := s.window(tab, win[:], 0, uint64(2*n))
 		room := make([]Wave, 2*windowBytes)
 		if i%10 == 9 {
 			room = room[:rng.IntN(20)]

@@ -1,9 +1,6 @@
 package sqtt
 
-import (
-	"encoding/binary"
-	"sync"
-)
+import "sync"
 
 // The fast path reads a stream in two passes over windows that stay in the first-level cache. The first, scanning, only
 // finds where the tokens of interest (events) are and when: it takes a table's word for up to four tokens at once (GFX9: takes a
@@ -58,24 +55,4 @@ var scanPool = sync.Pool{New: func() any { return new(scanBuffers) }}
 type piece struct {
 	events []uint64
 	base   uint64 // scan time to add
-}
-
-// load is 28 bits or more from a nibble on.
-func (w *window) load(nibble uint16) uint32 {
-	i := nibble >> 1 & (windowBytes - 1)
-	return binary.LittleEndian.Uint32(w[i:i+4]) >> (nibble & 1 * 4)
-}
-
-// load64 is 60 bits or more from a nibble on; 64 on a byte boundary.
-func (w *window) load64(nibble uint16) uint64 {
-	i := nibble >> 1 & (windowBytes - 1)
-	return binary.LittleEndian.Uint64(w[i:i+8]) >> (nibble & 1 * 4)
-}
-
-// skipAllNops is the first nibble from the given one on that is not 0, or the window's end.
-func (w *window) skipAllNops(nibble uint16) uint16 {
-	for nibble < 2*windowBytes && w.load(nibble)&15 == 0 {
-		nibble++
-	}
-	return nibble
 }

@@ -80,7 +80,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool)
 	if s.lanes == nil {
 		s.lanes = new(laneScan)
 	}
-	end, pieces := s.lanes.scan(tab, buf[at:], start, uint64(2*size))
+	end, pieces := s.lanes.window(tab, buf[at:], start, uint64(2*size))
 	var p Packet
 	waves, n := d.roomFor(pieces)
 	r := waveRun{

@@ -33,7 +33,7 @@ func TestWalkRunTwins(t *testing.T) {
 			b, tab, ops, place, begun = &waveBits12, walkTable12(), walkOps12(), places12(), begun12()
 		}
 		size := copy(win[:windowBytes], randomTrace(rng, f, 200+rng.IntN(6000)))
-		_, pieces := s.window(tab.lanes(), &win, 0, uint64(2*size))
+		_, pieces := s.window(tab, win[:], 0, uint64(2*size))
 		var runs [2]walkRun
 		for i := range runs {
 			w := &walkers[i]

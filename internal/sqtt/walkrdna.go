@@ -151,7 +151,7 @@ func (d *WaveDecoder) walkRDNA(s *scanBuffers, buf []byte, size int) (more bool)
 	if s.lanes == nil {
 		s.lanes = new(laneScan)
 	}
-	end, pieces := s.lanes.scan(tab.lanes(), buf[at:], start, uint64(2*size))
+	end, pieces := s.lanes.window(tab, buf[at:], start, uint64(2*size))
 	k := d.walk
 	if k.cache.full {
 		k.forget()

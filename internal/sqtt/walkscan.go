@@ -6,9 +6,6 @@ import (
 	"github.com/rigprof/rigprof/internal/gpu"
 )
 
-// lanes is the table as lanes take it.
-func (t *laneTable) lanes() *laneTable { return t }
-
 // walkTable11 and walkTable12 find, besides what waves need, what the walk does: nearly every other token.
 var (
 	walkTable11 = sync.OnceValue(func() *laneTable { return newLaneTable(gpu.GFX11, walkLaneEvents) })

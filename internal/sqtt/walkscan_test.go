@@ -27,7 +27,7 @@ func TestWalkWindow(t *testing.T) {
 			}
 		}
 		size, start := uint64(2*n), uint64(rng.IntN(3))
-		end, pieces := s.window(tab.lanes(), &win, start, size)
+		end, pieces := s.window(tab, win[:], start, size)
 		var got []uint64
 		for _, p := range pieces {
 			for _, e := range p.events {
@@ -35,7 +35,7 @@ func TestWalkWindow(t *testing.T) {
 			}
 		}
 		one.fill(win[:])
-		acc, m := one.one(tab.lanes(), start, 0, uint64(uint16(end)))
+		acc, m := one.one(tab, start, 0, uint64(uint16(end)))
 		if acc != end || !slices.Equal(got, one.events[:m]) {
 			t.Fatalf("%v window %d of %d bytes: %d events to %x, want %d to %x", f, i, n, len(got), end, m, acc)
 		}
