@@ -6,11 +6,15 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 # Packages whose goroutines meet: the race detector pays there. It needs cgo and a C compiler.
-RACE := ./internal/profile/... ./internal/device ./internal/device/kfd/... ./internal/device/open ./internal/device/sim ./internal/device/sim/cp ./internal/session/...
+RACE := ./internal/profile/... ./internal/device ./internal/device/kfd/... ./internal/device/open ./internal/device/sim ./internal/device/sim/cp ./internal/session/... \
+	./internal/perfctr/... ./internal/chrome ./internal/device/sim/trace ./internal/device/sim/count
 # Of the interpreter and what it feeds, the tests that run workgroups in parallel.
 RACE_SIM := -run 'Parallel|Spinning|Barrier|Cancel|Faults|Invalidate|Workers' ./internal/device/sim/shader
+# Of the trace decoder and what decodes engines in parallel, all but what takes long over one stream.
+RACE_SQTT := -run 'Parallel|RandomStreams|Program|Option|Golden|Lister|Samples' ./internal/sqtt
+RACE_REPORT := -skip 'TestPieces|TestAgainstAMD|TestLostWaves|TestPage' ./internal/report
 
-.PHONY: all build check fmt vet lint generate race portable test fuzz bench demo clean
+.PHONY: all build check fmt vet lint generate race portable test mutations fuzz bench demo clean
 
 all: build
 
@@ -45,7 +49,8 @@ generate:
 race:
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null 2>&1; then \
 		echo "$(GO) test -race -short $(RACE)"; $(GO) test -race -short $(RACE) && \
-		echo "$(GO) test -race -short $(RACE_SIM)" && $(GO) test -race -short $(RACE_SIM); \
+		for t in "$(RACE_SIM)" "$(RACE_SQTT)" "$(RACE_REPORT)"; do \
+			echo "$(GO) test -race -short $$t"; eval "$(GO) test -race -short $$t" || exit 1; done; \
 	else echo "no C compiler: tests with -race are left out"; fi
 
 # The interpreter and the trace decoder with the plain loops that other processors use; and whether another one builds all of it.
@@ -55,6 +60,11 @@ portable:
 
 test:
 	@$(GO) test ./...
+
+# Every mutation of the counting and trace programs, where test tries a sample and two dies of eight: ten minutes or so.
+mutations:
+	$(GO) test -v -timeout 60m -run Mutations ./internal/device/sim/count -all-mutations
+	$(GO) test -v -timeout 60m -run Mutations ./internal/device/open -all-mutations
 
 # A short run of every fuzz target, one after the other.
 FUZZTIME ?= 20s
