@@ -200,14 +200,16 @@ func (r *region) step(at int32, record uint32) (next int32, ok bool) {
 	return s.next[0], true
 }
 
-// run is where a wave stands that stood at a spot and sent records; false where it cannot have.
-func (r *region) run(at int32, records []uint32) (next int32, ok bool) {
-	for _, record := range records {
-		if at, ok = r.step(at, record); !ok {
-			return 0, false
+// run is where a wave stands that stood at a spot and sent records, and how many of them it can have sent.
+func (r *region) run(at int32, records []uint32) (next int32, n int) {
+	for i, record := range records {
+		to, ok := r.step(at, record)
+		if !ok {
+			return at, i
 		}
+		at = to
 	}
-	return at, true
+	return at, len(records)
 }
 
 // noRegion is what is searched where nothing is known of the code.

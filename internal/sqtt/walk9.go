@@ -37,7 +37,7 @@ func (k *walk) token9(kind Kind, w uint64, now Cycles) {
 	case KindInst:
 		t := k.slots[w>>9&3<<4|w>>5&15]
 		if t.live {
-			if t.doubt != doubtNone {
+			if t.sought() {
 				k.strayed(t, uint8(w>>11&31), now)
 			}
 			k.type9(t, uint8(w>>11&31), uint8(w>>9&3), now)

@@ -47,8 +47,8 @@ type candidate struct {
 const (
 	// lookWindow is how many records the code is searched for; far fewer would be in many places.
 	lookWindow = 16
-	// maxHeld is how many records are kept back, much less than maxRecords.
-	maxHeld = 1 << 11
+	// maxHeld is how many records are kept back: unrolled loops are that long. It is half of maxRecords.
+	maxHeld = 1<<13 - 8
 	// maxCandidates bounds the work for a record.
 	maxCandidates = 256
 	// needWide, where a wave may be in any kernel, or in none that is known.
@@ -75,6 +75,7 @@ type Unplaced struct {
 	Unfit     int64 // waves whose records left the code without a loss or are none that it sends; their addresses may be wrong before that
 }
 
+// Add adds what another stream's records lack.
 func (u *Unplaced) Add(o Unplaced) {
 	u.AfterLoss += o.AfterLoss
 	u.NoStart += o.NoStart
@@ -93,6 +94,7 @@ type finder struct {
 	credit   int
 	unplaced Unplaced
 	kernels  []uint64 // of a Mapped
+	records  []uint32 // for search
 	mapped   Mapped
 	stale    [4][4]struct{ lo, hi uint32 } // programs as they were at a loss, until something confirms them
 }
@@ -109,8 +111,10 @@ func (f *finder) begin(code Code, same bool) {
 	if !same || regions == nil || kept > maxKept/2 {
 		regions, kept = map[regionKey]*region{}, 0
 	}
-	clear(f.paid)
-	*f = finder{regions: regions, kept: kept, paid: f.paid, credit: firstCredit}
+	if len(f.paid) > 0 {
+		clear(f.paid)
+	}
+	*f = finder{regions: regions, kept: kept, paid: f.paid, credit: firstCredit, records: f.records}
 	if f.paid == nil {
 		f.paid = map[regionKey]bool{}
 	}
@@ -187,6 +191,11 @@ func (k *walk) loss(now Cycles) {
 
 // lose is called where records of a wave may be missing.
 func (k *walk) lose(t *tracedWave, now Cycles) {
+	if t.lost && t.from == len(t.insts) && len(t.look.set) == 0 && len(t.pcs)+len(t.gfx9.open) == 0 { // nothing came since the last loss
+		t.look.paired, t.look.seen = !t.gfx9.on, now
+		t.gfx9.stalls = t.gfx9.stalls[:0]
+		return
+	}
 	t.pcs = t.pcs[:0]
 	why := doubtLoss
 	if t.doubt == doubtStart && !t.found {
@@ -207,7 +216,7 @@ func (k *walk) lose(t *tracedWave, now Cycles) {
 		t.gfx9.stalls, t.gfx9.open = t.gfx9.stalls[:0], t.gfx9.open[:0]
 		t.gfx9.placed = t.first + len(t.insts)
 	}
-	if k.cache.code == nil || t.startPC != 0 && k.cache.at(&t.page, t.startPC) == nil { // it runs other code
+	if k.cache.code == nil || t.doubt == doubtCode || t.startPC != 0 && k.cache.at(&t.page, t.startPC) == nil { // it runs other code
 		k.settle(t)
 		return
 	}
@@ -373,7 +382,7 @@ func (k *walk) search(t *tracedWave, end int) {
 	if entry == 0 && f.mapped == nil {
 		entry = k.onlyProgram()
 	}
-	var r *region
+	r := &noRegion
 	if entry != 0 {
 		r = k.regionAt(entry)
 		wide = wide || r != nil && r.leaves
@@ -381,41 +390,44 @@ func (k *walk) search(t *tracedWave, end int) {
 	if wide && f.mapped != nil {
 		r = k.regionAt(0)
 	}
-	if r == nil {
-		r = &noRegion
-	}
-	if f.credit < 2*len(r.spots) { // once more records have paid for it
+	if r == nil || f.credit < len(r.spots) { // once more records have paid for it
 		return
 	}
-	f.credit -= 2 * len(r.spots)
-	var records [maxHeld + 1]uint32
-	n := 0
-	for i := t.from; i < end && n < len(records); i++ {
-		records[n] = recordBit(&t.insts[i])
-		n++
+	records := f.records[:0]
+	for i := t.from; i < end; i++ {
+		records = append(records, recordBit(&t.insts[i]))
 	}
+	f.records = records
+	n := len(records)
 	l.region, l.need, l.n = r, lookWindow, n
 	if wide {
 		l.need = needWide
 	}
+	steps, most := 0, 8*len(r.spots)+4*maxCandidates*n
 	for i := range r.spots {
-		if r.cut || len(l.set) > maxCandidates {
+		if r.cut || len(l.set) > maxCandidates || steps > most {
 			break
 		}
+		steps++
 		if r.spots[i].exit && records[0] != 1<<CategoryImmed { // the next spot stands for it
 			continue
 		}
-		if at, ok := r.run(int32(i), records[:n]); ok {
+		at, fit := r.run(int32(i), records)
+		if steps += fit; fit == n {
 			l.set = append(l.set, candidate{int32(i), at})
 		}
 	}
+	f.credit -= steps
 	switch {
+	case len(l.set) > maxCandidates || steps > most: // more records may tell
+		l.set, l.n, l.next = l.set[:0], 0, 2*n
+		if l.next > maxHeld {
+			t.from, l.next = end-n/2, n
+		}
 	case len(l.set) == 0:
-		if !k.tryToken(t, records[:n]) {
+		if !k.tryToken(t, records) {
 			k.missed(t, end)
 		}
-	case len(l.set) > maxCandidates:
-		l.set, l.n, l.next = l.set[:0], 0, min(2*n, maxHeld)
 	}
 }
 
@@ -441,8 +453,8 @@ func (k *walk) tryToken(t *tracedWave, records []uint32) bool {
 	}
 	first := l.token - t.first - t.from
 	for j := min(first, len(records)-1); j >= max(0, first-tokenReach); j-- {
-		if at, ok := r.run(i, records[j:]); ok {
-			l.region, l.n = r, len(records)-j
+		if at, n := r.run(i, records[j:]); n == len(records)-j {
+			l.region, l.n = r, n
 			l.set = append(l.set, candidate{i, at})
 			t.from += j
 			return true
@@ -455,13 +467,13 @@ func (k *walk) tryToken(t *tracedWave, records []uint32) bool {
 func (k *walk) found(t *tracedWave, i int) (added int) {
 	l := t.look
 	c, stale := l.set[0], &k.finder.stale[t.wave.ME&3][t.wave.Pipe&3]
-	t.lost, t.found = false, true
 	switch p := k.programs[t.wave.ME&3][t.wave.Pipe&3]; {
-	case t.startPC == 0:
+	case t.startPC == 0 && !t.found:
 		k.finder.unplaced.Assumed++
 	case l.begun && p == *stale:
 		*stale = struct{ lo, hi uint32 }{}
 	}
+	t.lost, t.found = false, true
 	if c.start < 0 {
 		l.stand(t, c.at)
 		return 0
