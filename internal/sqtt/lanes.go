@@ -92,7 +92,7 @@ type laneScan struct {
 }
 
 // fillBlock is what planes are filled by, in bytes.
-const fillBlock = 32
+const fillBlock = 64
 
 // fill takes what stands from a window's begin on, as far as it is of use. Behind src are zeros.
 func (s *laneScan) fill(src []byte) {
@@ -101,7 +101,7 @@ func (s *laneScan) fill(src []byte) {
 	if n > 0 {
 		fillPlanes(s.planes[:planeOdd], s.planes[planeOdd:], src[:n+8])
 	}
-	var tail [2*fillBlock + 8]byte // 39 bytes and some zeros
+	var tail [2*fillBlock + 8]byte // at most 71 bytes, and zeros
 	copy(tail[:], src[n:])
 	fillPlanes(s.planes[n:planeOdd], s.planes[planeOdd+n:], tail[:])
 }

@@ -12,7 +12,7 @@ func laneRun(s *laneScan, tab *laneTable)
 
 var hasAVX2 = cpu.X86.HasAVX2
 
-// fillPlanes is fillGeneric, by 32 or 16 bytes at a time.
+// fillPlanes is fillGeneric, by 64 or 16 bytes at a time.
 func fillPlanes(even, odd, src []byte) {
 	n := len(src) - 8
 	_, _, _ = even[n-1], odd[n-1], src[fillBlock+7]

@@ -119,6 +119,8 @@ fill:
 	RET
 
 // func laneFillAVX2(even, odd, src *byte, n uint64)
+//
+// The planes are seldom in the first-level cache any more, and stores wait for it one after another: so it is asked ahead.
 TEXT ·laneFillAVX2(SB), NOSPLIT, $0-32
 	MOVQ even+0(FP), AX
 	MOVQ odd+8(FP), BX
@@ -127,6 +129,8 @@ TEXT ·laneFillAVX2(SB), NOSPLIT, $0-32
 	XORL DX, DX
 
 fill:
+	PREFETCHT0 512(AX)(DX*1)
+	PREFETCHT0 512(BX)(DX*1)
 	VMOVDQU (SI)(DX*1), Y0
 	VMOVDQU 8(SI)(DX*1), Y1
 	VPSLLQ  $60, Y1, Y1
@@ -134,7 +138,14 @@ fill:
 	VPOR    Y1, Y2, Y2
 	VMOVDQU Y0, (AX)(DX*1)
 	VMOVDQU Y2, (BX)(DX*1)
-	ADDQ    $32, DX
+	VMOVDQU 32(SI)(DX*1), Y0
+	VMOVDQU 40(SI)(DX*1), Y1
+	VPSLLQ  $60, Y1, Y1
+	VPSRLQ  $4, Y0, Y2
+	VPOR    Y1, Y2, Y2
+	VMOVDQU Y0, 32(AX)(DX*1)
+	VMOVDQU Y2, 32(BX)(DX*1)
+	ADDQ    $64, DX
 	CMPQ    DX, CX
 	JCS     fill
 	VZEROUPPER
