@@ -139,7 +139,10 @@ func (d *WaveDecoder) findEmpty(p []byte) {
 	for len(p) > 0 {
 		if at%emptyLine == 0 { // the common case: whole lines with something in them
 			rest := p
-			for len(rest) >= emptyLine && binary.LittleEndian.Uint64(rest) != 0 {
+			for len(rest) >= 4*emptyLine && begins(rest) && begins(rest[emptyLine:]) && begins(rest[2*emptyLine:]) && begins(rest[3*emptyLine:]) {
+				rest = rest[4*emptyLine:]
+			}
+			for len(rest) >= emptyLine && begins(rest) {
 				rest = rest[emptyLine:]
 			}
 			at += int64(len(p) - len(rest))
@@ -162,6 +165,9 @@ func (d *WaveDecoder) findEmpty(p []byte) {
 		}
 	}
 }
+
+// begins says whether a line has something in its first eight bytes.
+func begins(line []byte) bool { return binary.LittleEndian.Uint64(line) != 0 }
 
 // hole notes an empty line at bit off. Holes are noted ahead of the tokens, so they join the other losses at the end.
 func (d *WaveDecoder) hole(off int64) {
