@@ -256,7 +256,7 @@ func (k *walk) stop(i uint32, now Cycles) {
 		k.end9(t, now)
 	} else if end := t.ready[readyNoUnit]; end != never && end < now && !t.standby { // s_endpgm sends nothing but the wave's end
 		t.insts = append(t.insts, Inst{Time: end, Dur: uint32(min(now-end, maxDur)), Category: CategoryMessage})
-		k.place(t, len(t.insts)-1)
+		k.placeEnd(t)
 	}
 	if t.waiting {
 		t.ended = true
@@ -264,6 +264,18 @@ func (k *walk) stop(i uint32, now Cycles) {
 		return
 	}
 	k.give(t, true)
+}
+
+// placeEnd is place for a wave's s_endpgm: quickly where it stands there.
+func (k *walk) placeEnd(t *tracedWave) {
+	last := len(t.insts) - 1
+	if pc := k.cache.start(t.at); pc != 0 && !t.waiting && !t.again && !t.lost {
+		if at := k.cache.at(&t.page, pc); at != nil && at.Step == StepEnd {
+			t.insts[last].PC = pc
+			return
+		}
+	}
+	k.place(t, last)
 }
 
 // maxDur limits durations to their field.
