@@ -245,7 +245,13 @@ func TestStaleRegisters(t *testing.T) {
 		s.run(0x8000, 3000)
 		whole := checkMadeTrace(t, s)
 		holed, _ := punch(f, s.bytes, before, after-before)
-		v := judge(whole, wholeWaves(t, f, HeaderAuto, holed, code), -1)
+		got := wholeWaves(t, f, HeaderAuto, holed, code)
+		for _, w := range got {
+			if w.StartPC != 0 && w.Insts[0].PC != w.StartPC {
+				t.Errorf("%v: a wave begins at %#x, its first record is at %#x", f, w.StartPC, w.Insts[0].PC)
+			}
+		}
+		v := judge(whole, got, -1)
 		if v.wrong > 0 || v.none > 20 || v.right < 3000 {
 			t.Errorf("%v: %v", f, v)
 		}
@@ -465,4 +471,93 @@ func TestLossesAllTheTime(t *testing.T) {
 		t.Errorf("100,000 records %.0f ms, 800,000 %.0f ms, of code of 400 times the length %.0f ms", short*1000, long*1000, large*1000)
 	}
 	t.Logf("100,000 records %.0f ms, 800,000 %.0f ms, of code of 400 times the length %.0f ms", short*1000, long*1000, large*1000)
+}
+
+// TestWaveEnds: where a wave ends, fewer records tell where it was.
+func TestWaveEnds(t *testing.T) {
+	same := []Insn{valu4, salu4, valu4, valu4, salu4, salu4, valu4, salu4}
+	code := &madeCode{mapCode{}, []uint64{0x1000}}
+	pc := code.put(0x1000, wait4)
+	pc = code.put(pc, same...)
+	pc = code.put(pc, wait4)
+	last := pc
+	pc = code.put(pc, same...)
+	code.put(pc, endpgm)
+	s := newTrace12()
+	s.pgm(0, 0x10, 0)
+	s.start(0, 0)
+	s.imm(1, 0)
+	s.lost()
+	var want []uint64
+	for i, in := range same {
+		if in.Category == CategoryVALU {
+			s.valu(1, 0)
+		} else {
+			s.inst(1, 0, 0)
+		}
+		want = append(want, last+uint64(4*i))
+	}
+	s.stop(7, 0)
+	want = append(want, pc)
+	var got []uint64
+	Walk(gpu.GFX12, WalkOptions{}, s.bytes, code, func(w *WaveInsts) {
+		for _, in := range w.Insts[1:] {
+			got = append(got, in.PC)
+		}
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestPairs: INST tokens of GFX9 records that were lost type others behind the loss. Where those come one upon the other no address is
+// given; where they do not, the INST that is left over in the end tells.
+func TestPairs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	kinds := []Insn{valu4, salu4, {Size: 8, Category: CategoryLDS}, {Size: 8, Category: CategorySMEM}}
+	types := map[Category]uint64{CategoryVALU: 5, CategorySALU: 1, CategoryLDS: 6, CategorySMEM: 0}
+	code := &madeCode{mapCode{}, []uint64{0x1000}}
+	var at []uint64
+	pc := uint64(0x1000)
+	for range 400 {
+		at = append(at, pc)
+		pc = code.put(pc, kinds[rng.IntN(len(kinds))])
+	}
+	code.put(pc, endpgm)
+	for _, gap := range []uint64{4, 20} {
+		s := bitStream{}
+		next := 0 // instruction
+		issue := func(clocks uint64) {
+			s.put(clocks/4<<4, 0, 16)
+			s.put(13|2<<8, 0, 32)
+			next++
+		}
+		inst := func(i int) { s.put(10|types[code.mapCode[at[i]].Category]<<11, 0, 16) }
+		s.put(5|1<<7|regPGMLo<<9|0x10<<16, 0, 48)
+		s.put(3|64<<22, 0, 32)
+		issue(4)
+		inst(0)
+		next += 10 // lost, and of the last one the ISSUE alone
+		s.put(misc9Lost<<13, 0, 16)
+		for range 100 {
+			issue(gap)
+			inst(next - 2)
+		}
+		inst(next - 1)
+		for range 100 {
+			issue(20)
+			s.put(1<<4, 0, 16)
+			inst(next - 1)
+		}
+		Walk(gpu.GFX9, WalkOptions{}, s.bytes, code, func(w *WaveInsts) {
+			if len(w.Insts) != 201 {
+				t.Fatalf("%d records", len(w.Insts))
+			}
+			for i, in := range w.Insts[1:] {
+				if want := at[11+i]; in.PC != want && (i >= 100 || gap == 4 && in.PC != 0) {
+					t.Fatalf("gaps of %d clocks: record %d at %#x, want %#x", gap, i, in.PC, want)
+				}
+			}
+		})
+	}
 }
