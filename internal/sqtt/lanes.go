@@ -76,8 +76,7 @@ func waveLaneEvents(k Kind, _, _ uint32) bool { return k == KindMisc || waveEven
 // laneScan is what one decoder scans RDNA windows with.
 type laneScan struct {
 	// The window, and from planeOdd on the window moved by a nibble, so that the 16 bits at any nibble are one load: the one
-	// at its number rotated right by one bit. What stands before is loaded with them, and keeps them aligned.
-	_      [64]byte
+	// at its number rotated right by one bit.
 	planes [1<<16 + 8]byte
 
 	acc   [scanLanes]uint64 // scan words
