@@ -25,7 +25,7 @@ const (
 	exitRecord      = 125 // recording: rigprof failed, was misused, or the GPU faulted
 
 	exitUsage = 2 // analysis: the command line is wrong
-	exitData  = 3 // analysis: data unusable or not comparable
+	exitData  = 3 // analysis: data unusable; both: less than asked for under --strict
 )
 
 // records marks, as a cobra annotation, the commands that record.
