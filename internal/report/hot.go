@@ -47,7 +47,7 @@ type TracedWave struct {
 // hotPart is one stream.
 type hotPart struct {
 	streamPlace
-	kernel string // of captures: the dispatch's
+	kernel int32 // of captures: the dispatch's, by its number; 0: the waves' code tells
 
 	feed     func(run *analysis.Run) (cut int) // gives its traced waves to a run, and tells how many of them it has in part; it can be asked again
 	failed   func() error                      // what kept a later pass from reading all that the first one read; nil: nothing can

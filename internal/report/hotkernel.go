@@ -68,8 +68,8 @@ func (h *Hot) kernelNames(ids []int32) string {
 
 // kernelsOf names what a stream's traced waves ran: the dispatch's kernel, or what their code tells.
 func (h *Hot) kernelsOf(p *hotPart) string {
-	if p.kernel != "" || len(p.ran) == 0 {
-		return p.kernel
+	if p.kernel > 0 {
+		return h.kernelName(p.kernel)
 	}
 	return h.kernelNames(p.ran)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/rigprof/rigprof/internal/analysis"
 	"github.com/rigprof/rigprof/internal/capture"
@@ -63,16 +62,16 @@ func HotCapture(c *capture.Capture) (*Hot, error) {
 		}
 	}
 	kernels := []hotKernel{noKernel}
+	numbers := map[hotKernel]int32{}
 	byDispatch := make([]int32, len(c.Dispatches))
 	for i := range c.Dispatches {
 		name := c.Dispatches[i].Kernel
 		k := hotKernel{name, name, c.Dispatches[i].Object}
-		at := slices.Index(kernels, k)
-		if at < 0 {
-			at = len(kernels)
+		if _, ok := numbers[k]; !ok {
+			numbers[k] = int32(len(kernels))
 			kernels = append(kernels, k)
 		}
-		byDispatch[i] = int32(at)
+		byDispatch[i] = numbers[k]
 	}
 	for _, s := range streams {
 		if s.dispatch >= 0 && int(s.dispatch) < len(byDispatch) {
@@ -252,11 +251,9 @@ func makeHot(device DeviceDoc, target string, streams []*hotStream, code []loade
 	for i, s := range streams {
 		parts[i] = &hotPart{
 			streamPlace: s.streamPlace,
+			kernel:      s.kernel,
 			feed:        func(run *analysis.Run) int { return s.feed(l, run) },
 			failed:      func() error { return s.failed },
-		}
-		if s.kernel > 0 {
-			parts[i].kernel = kernels[s.kernel].name
 		}
 		s.crowd, s.unplaced = &parts[i].crowd, &parts[i].unplaced
 	}

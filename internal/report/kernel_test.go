@@ -139,7 +139,9 @@ func TestSameNames(t *testing.T) {
 		sites = append(sites, analysis.Site{Where: analysis.Where{Object: i, PC: o.Kernels[0].Entry}, Kernel: int32(i + 1), Class: isa.VALU})
 		waves = append(waves, wholeWave{analysis.Wave{Slot: i, Stop: 10}, []analysis.Inst{{Dur: 10, Site: int32(i)}}})
 	}
-	h = newHot(h.Device, "gfx1100", partOf(waves, sites), newCodeMap(isa.RDNA3, []*codeobj.Object{o, o}, []string{"a/vadd.co", "b/vadd.co"}),
+	parts := partOf(waves, sites)
+	parts[0].kernel = 2 // the dispatch's
+	h = newHot(h.Device, "gfx1100", parts, newCodeMap(isa.RDNA3, []*codeobj.Object{o, o}, []string{"a/vadd.co", "b/vadd.co"}),
 		[]hotKernel{noKernel, {"vadd", "vadd", 0}, {"vadd", "vadd", 1}}, none(newQuality()))
 	conserved(t, h)
 	for by, name := range map[string]string{"kernel": "vadd", "function": "vadd", "line": "vadd.cl:4"} {
@@ -150,6 +152,9 @@ func TestSameNames(t *testing.T) {
 		if want := []string{name + " (vadd.co)", name + " (vadd.co, object 1)"}; !slices.Equal(got, want) {
 			t.Errorf("by %s: %q, want %q", by, got, want)
 		}
+	}
+	if got := h.kernelsOf(h.parts[0]); got != "vadd (vadd.co, object 1)" {
+		t.Errorf("the stream's kernel is %q", got)
 	}
 }
 

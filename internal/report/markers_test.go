@@ -124,7 +124,7 @@ func TestMarkers(t *testing.T) {
 func TestFoldedMarkers(t *testing.T) {
 	h, err := HotCapture(markedCapture(t))
 	must(t, err)
-	h.parts[0].kernel = "k;1"
+	h.kernels[h.parts[0].kernel].name = "k;1"
 	var b bytes.Buffer
 	must(t, h.Export(&b, "folded-markers"))
 	if want := strings.ReplaceAll("R;k:1;load 30\nR;k:1;marker 200 70\nR;k:1;sum(float*) 10\nR;k:1;sum(float*);load 40\n", "R", "simulated Radeon"); b.String() != want {
