@@ -28,12 +28,21 @@ type sides struct {
 	of      [2]span
 	through int64 // executions that went through both, at least
 	cycles  int64
+	line    string // of sidesLine
+}
+
+// bothWays are the ifs of which most executions run both sides, an outer one before those inside it.
+type bothWays struct {
+	list   []sides
+	of     map[analysis.Where]int // of a branch and what is in its sides: the outermost such if
+	cycles int64                  // in the sides of any
 }
 
 // codeSums are costs by place, of all kernels that ran the code.
 type codeSums struct {
 	h    *Hot
 	list []*analysis.InstCost // by place
+	sum  []int64              // cycles of those before each, and of all
 	at   map[analysis.Where]*analysis.InstCost
 }
 
@@ -48,10 +57,16 @@ func (h *Hot) codeSums() *codeSums {
 		s.at[c.Where] = &x
 		s.list = append(s.list, &x)
 	}
-	slices.SortFunc(s.list, func(a, b *analysis.InstCost) int {
-		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.PC, b.PC))
-	})
+	slices.SortFunc(s.list, func(a, b *analysis.InstCost) int { return comparePlaces(a, b.Where) })
+	s.sum = make([]int64, len(s.list)+1)
+	for i, c := range s.list {
+		s.sum[i+1] = s.sum[i] + c.Cycles()
+	}
 	return s
+}
+
+func comparePlaces(c *analysis.InstCost, w analysis.Where) int {
+	return cmp.Or(cmp.Compare(c.Object, w.Object), cmp.Compare(c.PC, w.PC))
 }
 
 // decode is the instruction at a place.
@@ -99,26 +114,23 @@ func (s *codeSums) hits(object int, x span) int64 {
 	return 0
 }
 
-// in calls f for what ran in a span.
-func (s *codeSums) in(object int, x span, f func(*analysis.InstCost)) {
-	i, _ := slices.BinarySearchFunc(s.list, analysis.Where{Object: object, PC: x.from}, func(c *analysis.InstCost, w analysis.Where) int {
-		return cmp.Or(cmp.Compare(c.Object, w.Object), cmp.Compare(c.PC, w.PC))
-	})
-	for ; i < len(s.list) && s.list[i].Object == object && s.list[i].PC < x.to; i++ {
-		f(s.list[i])
-	}
+// in is where in the list stands what ran in a span.
+func (s *codeSums) in(object int, x span) (from, to int) {
+	from, _ = slices.BinarySearchFunc(s.list, analysis.Where{Object: object, PC: x.from}, comparePlaces)
+	to, _ = slices.BinarySearchFunc(s.list, analysis.Where{Object: object, PC: x.to}, comparePlaces)
+	return from, max(from, to)
 }
 
-// bothWays lists the ifs of which most executions run both sides, an outer one before those inside it.
-func (h *Hot) bothWays() []sides {
-	if !h.asked {
-		h.ifs, h.asked = h.codeSums().bothWays(), true
+// bothWays looks for them once.
+func (h *Hot) bothWays() *bothWays {
+	if h.ifs == nil {
+		h.ifs = h.codeSums().bothWays()
 	}
 	return h.ifs
 }
 
-func (s *codeSums) bothWays() []sides {
-	var list []sides
+func (s *codeSums) bothWays() *bothWays {
+	ways := &bothWays{of: map[analysis.Where]int{}}
 	sinceMask := maskReach // instructions since one that makes the mask of an else
 	for _, c := range s.list {
 		in, ok := s.decode(c.Where)
@@ -136,49 +148,73 @@ func (s *codeSums) bothWays() []sides {
 		if !ok {
 			continue
 		}
-		x := sides{branch: c, of: [2]span{first, second}, through: s.hits(c.Object, first) + s.hits(c.Object, second) - c.Hits}
+		through := s.hits(c.Object, first) + s.hits(c.Object, second) - c.Hits
+		x := sides{branch: c, of: [2]span{first, second}, through: min(through, c.Hits)} // more where the trace lacks executions of the branch
 		if 2*x.through < c.Hits {
 			continue
 		}
 		for _, side := range x.of {
-			s.in(c.Object, side, func(i *analysis.InstCost) { x.cycles += i.Cycles() })
+			from, to := s.in(c.Object, side)
+			x.cycles += s.sum[to] - s.sum[from]
 		}
-		list = append(list, x)
+		ways.list = append(ways.list, x)
 	}
-	return list
+	s.assign(ways)
+	return ways
+}
+
+// assign gives instructions to their outermost if. What has one is jumped over from then on, so that ifs in ifs take no more time.
+func (s *codeSums) assign(ways *bothWays) {
+	next := make([]int, len(s.list)+1) // by place in the list: itself, or one nearer to the next that is in no side yet
+	for i := range next {
+		next[i] = i
+	}
+	free := func(k int) int {
+		for next[k] != k {
+			next[k] = next[next[k]]
+			k = next[k]
+		}
+		return k
+	}
+	give := func(w analysis.Where, n int) {
+		if _, ok := ways.of[w]; !ok {
+			ways.of[w] = n
+		}
+	}
+	for n := range ways.list {
+		x := &ways.list[n]
+		give(x.branch.Where, n)
+		for _, side := range x.of {
+			from, to := s.in(x.branch.Object, side)
+			for k := free(from); k < to; k = free(k) {
+				give(s.list[k].Where, n)
+				ways.cycles += s.list[k].Cycles()
+				next[k] = k + 1
+			}
+		}
+	}
 }
 
 // sidesLine is the line of an if: its branch's or, where that has none, that of the first instruction behind it.
 func (h *Hot) sidesLine(x *sides) string {
+	if x.line != "" {
+		return x.line
+	}
 	at := h.Place(x.branch.Where)
 	for w := x.branch.Where; !at.hasLine() && w.PC < x.of[0].to; w.PC += 4 {
 		if p := h.Place(w); p.hasLine() {
 			at = p
 		}
 	}
-	return at.Line()
+	x.line = at.Line()
+	return x.line
 }
 
 // divergence looks for ifs whose both sides most executions run: the waves have lanes for each.
 func divergence(h *Hot, r *Rule) []Advice {
-	list := h.bothWays()
-	if len(list) == 0 {
-		return nil
-	}
-	s := h.codeSums()
-	inside := map[*analysis.InstCost]bool{}
-	var cycles int64
-	for i := range list {
-		for _, side := range list[i].of {
-			s.in(list[i].branch.Object, side, func(c *analysis.InstCost) {
-				if !inside[c] {
-					inside[c] = true
-					cycles += c.Cycles()
-				}
-			})
-		}
-	}
-	if !h.worth(cycles) {
+	ways := h.bothWays()
+	list, cycles := ways.list, ways.cycles
+	if len(list) == 0 || !h.worth(cycles) {
 		return nil
 	}
 	worst := &list[0]
@@ -195,18 +231,16 @@ func divergence(h *Hot, r *Rule) []Advice {
 
 // branchGroup is the group of an instruction by branch: the outermost if that went both ways around it.
 func (h *Hot) branchGroup(c *analysis.InstCost) (hotKey, HotRow) {
-	list := h.bothWays()
-	for i := range list {
-		x := &list[i]
-		b := x.branch.Where
-		if c.Where != b && (c.Object != b.Object || !x.of[0].has(c.PC) && !x.of[1].has(c.PC)) {
-			continue
-		}
-		p := h.Place(b)
-		return hotKey{object: b.Object, pc: b.PC, name: p.Text}, HotRow{
-			Name:   fmt.Sprintf("both sides of %s: %s at %s", h.sidesLine(x), p.Text, addressOf(b)),
-			Object: h.code.name(b.Object), Address: addressOf(b), Source: h.sidesLine(x), Class: className(x.branch.Class),
-		}
+	ways := h.bothWays()
+	n, ok := ways.of[c.Where]
+	if !ok {
+		return hotKey{object: -1}, HotRow{Name: "inside no if whose both sides ran"}
 	}
-	return hotKey{object: -1}, HotRow{Name: "inside no if whose both sides ran"}
+	x := &ways.list[n]
+	b := x.branch.Where
+	p := h.Place(b)
+	return hotKey{object: b.Object, pc: b.PC, name: p.Text}, HotRow{
+		Name:   fmt.Sprintf("both sides of %s: %s at %s", h.sidesLine(x), p.Text, addressOf(b)),
+		Object: h.code.name(b.Object), Address: addressOf(b), Source: h.sidesLine(x), Class: className(x.branch.Class),
+	}
 }

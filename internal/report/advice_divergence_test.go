@@ -1,7 +1,10 @@
 package report
 
 import (
+	"maps"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,6 +108,61 @@ func TestDivergence(t *testing.T) {
 		if spoke != nil && (!strings.HasPrefix(spoke.Insn, "s_cbranch_execz") || !strings.Contains(spoke.Source, "divergent.cl:") || spoke.Cycles < h.Profile.Total.Cycles()/2 ||
 			!strings.HasPrefix(spoke.Evidence, "100 of 100 executions at least run both sides of this if")) {
 			t.Errorf("%s: %+v", c.name, spoke)
+		}
+	}
+}
+
+// Where the trace lacks executions of a branch, no more of them are told of than it has.
+func TestThrough(t *testing.T) {
+	h := walkedCode(t, "../../testdata/kernels/gfx1100/divergent.co", 2, func(branch int, name string, round int) bool {
+		return !strings.HasPrefix(name, "s_cbranch_exec") && branch > 0 && round >= 50
+	})
+	s := h.codeSums()
+	branch := s.bothWays().list[0].branch
+	branch.Hits -= 10
+	if x := s.bothWays().list[0]; x.branch != branch || x.through != 90 || branch.Hits != 90 {
+		t.Errorf("%d of %d executions", x.through, branch.Hits)
+	}
+}
+
+// Instructions belong to the first if around them, and count once, whichever way ifs overlap.
+func TestOutermost(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for range 200 {
+		s := &codeSums{}
+		for pc := range uint64(60) {
+			if r.IntN(4) > 0 { // the others did not run
+				s.list = append(s.list, &analysis.InstCost{Site: analysis.Site{Where: analysis.Where{Object: r.IntN(2), PC: 4 * pc}}, Cost: analysis.Cost{Issue: 1 + r.Int64N(9)}})
+			}
+		}
+		slices.SortFunc(s.list, func(a, b *analysis.InstCost) int { return comparePlaces(a, b.Where) })
+		ways := &bothWays{of: map[analysis.Where]int{}}
+		for _, c := range s.list {
+			if r.IntN(8) > 0 {
+				continue
+			}
+			first := span{c.PC + 4, c.PC + 8 + 4*r.Uint64N(20)}
+			ways.list = append(ways.list, sides{branch: c, of: [2]span{first, {first.to, first.to + 4*r.Uint64N(20)}}})
+		}
+		s.assign(ways)
+		var cycles int64
+		want := map[analysis.Where]int{}
+		for _, c := range s.list {
+			inside := false
+			for n := range ways.list {
+				x := &ways.list[n]
+				in := c.Object == x.branch.Object && (x.of[0].has(c.PC) || x.of[1].has(c.PC))
+				if _, ok := want[c.Where]; !ok && (in || c == x.branch) {
+					want[c.Where] = n
+				}
+				inside = inside || in
+			}
+			if inside {
+				cycles += c.Cycles()
+			}
+		}
+		if !maps.Equal(ways.of, want) || ways.cycles != cycles {
+			t.Fatalf("%d cycles, want %d; %v, want %v", ways.cycles, cycles, ways.of, want)
 		}
 	}
 }

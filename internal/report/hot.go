@@ -32,8 +32,7 @@ type Hot struct {
 	code    *codeMap
 	kernels []hotKernel // by the numbers of sites
 	places  map[analysis.Where]*Place
-	ifs     []sides // that went both ways; of bothWays
-	asked   bool    // for them
+	ifs     *bothWays // nil: nobody asked
 }
 
 // TracedWave is a wave and what it cost.
