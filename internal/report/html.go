@@ -32,16 +32,17 @@ var pageJS string
 
 // pageData is what page.js reads.
 type pageData struct {
-	Unit    string         `json:"unit"`
-	Units   [][2]int       `json:"units"` // of each cu its array, and its number there
-	Objects []string       `json:"objects"`
-	Cycles  int64          `json:"cycles"`
-	Streams []pageStream   `json:"streams"` // those that the records name by number
-	Sites   []pageSite     `json:"sites"`
-	Code    []pageFunc     `json:"code"`
-	Advice  []Advice       `json:"advice"`
-	Quality [][]string     `json:"quality"`
-	Notes   []capture.Note `json:"notes"`
+	Unit     string         `json:"unit"`
+	Units    [][2]int       `json:"units"` // of each cu its array, and its number there
+	Objects  []string       `json:"objects"`
+	Cycles   int64          `json:"cycles"`
+	Streams  []pageStream   `json:"streams"` // those that the records name by number
+	Sites    []pageSite     `json:"sites"`
+	Branches []string       `json:"branches"` // groups by branch; sites name them by number
+	Code     []pageFunc     `json:"code"`
+	Advice   []Advice       `json:"advice"`
+	Quality  [][]string     `json:"quality"`
+	Notes    []capture.Note `json:"notes"`
 
 	Text map[string]string `json:"text"` // source lines by place, "vadd.cl:6"
 
@@ -65,7 +66,7 @@ type pageSite struct {
 	Function string `json:"function"`
 	Kernel   string `json:"kernel"`
 	Class    string `json:"class"`
-	Branch   string `json:"branch"`
+	Branch   int    `json:"branch"`
 	Hits     int64  `json:"hits"`
 	Cycles   int64  `json:"cycles"`
 	Stall    int64  `json:"stall"`
@@ -128,7 +129,7 @@ func (h *Hot) WriteHTML(w io.Writer) error {
 
 func (h *Hot) pageData() (*pageData, error) {
 	d := &pageData{
-		Unit: unitName(h.family), Units: [][2]int{}, Objects: append([]string{}, h.code.names...), Cycles: h.Profile.Total.Cycles(), Streams: []pageStream{}, Sites: make([]pageSite, len(h.Profile.Insts)), Code: []pageFunc{},
+		Unit: unitName(h.family), Units: [][2]int{}, Objects: append([]string{}, h.code.names...), Cycles: h.Profile.Total.Cycles(), Streams: []pageStream{}, Sites: make([]pageSite, len(h.Profile.Insts)), Branches: []string{}, Code: []pageFunc{},
 		Advice: h.Advise(), Notes: []capture.Note{}, Text: map[string]string{},
 	}
 	for _, p := range h.parts {
@@ -139,12 +140,19 @@ func (h *Hot) pageData() (*pageData, error) {
 			}
 		}
 	}
+	branches := map[hotKey]int{}
 	for i := range h.Profile.Insts {
 		c := &h.Profile.Insts[i]
 		p := h.Place(c.Where)
-		_, branch := h.branchGroup(c)
+		key, row := h.branchGroup(c)
+		branch, ok := branches[key]
+		if !ok {
+			branch = len(d.Branches)
+			branches[key] = branch
+			d.Branches = append(d.Branches, row.Name)
+		}
 		d.Sites[i] = pageSite{
-			c.Object, addressOf(c.Where), p.Text, p.Line(), p.Func(), h.kernelName(c.Kernel), className(c.Class), branch.Name, c.Hits, c.Cycles(), c.Stall, c.Idle, c.Issue, c.Exposed(),
+			c.Object, addressOf(c.Where), p.Text, p.Line(), p.Func(), h.kernelName(c.Kernel), className(c.Class), branch, c.Hits, c.Cycles(), c.Stall, c.Idle, c.Issue, c.Exposed(),
 			c.Loads, c.LatencySum, nil,
 		}
 		for _, site := range slices.Sorted(maps.Keys(c.WaitedFor)) {
@@ -153,9 +161,10 @@ func (h *Hot) pageData() (*pageData, error) {
 	}
 	if idle := h.Profile.Idle; idle.Cycles() > 0 {
 		d.Sites = append(d.Sites, pageSite{
-			Object: -1, Text: noInstruction, Kernel: noInstruction, Function: noInstruction, Source: noInstruction, Class: noInstruction, Branch: noInstruction,
+			Object: -1, Text: noInstruction, Kernel: noInstruction, Function: noInstruction, Source: noInstruction, Class: noInstruction, Branch: len(d.Branches),
 			Cycles: idle.Cycles(), Idle: idle.Idle, Exposed: idle.Exposed(),
 		})
+		d.Branches = append(d.Branches, noInstruction)
 	}
 	a, err := h.Annotate("")
 	if err != nil && h.Profile.Waves > 0 && len(h.Objects) > 0 {

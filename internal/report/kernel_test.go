@@ -49,7 +49,7 @@ func calledHot(t testing.TB) *Hot {
 			Insts: []analysis.Inst{{Dur: cycles, Site: int32(i)}},
 		})
 	}
-	sites = append(sites, analysis.Site{Where: unplaced(6), Kernel: 1, Class: isa.VALU})
+	sites = append(sites, analysis.Site{Where: unplaced(6), Kernel: 1, Class: isa.VALU}, analysis.Site{Where: analysis.Where{PC: entry + 4}, Class: isa.VALU}) // the last ran in no wave
 	waves[0].Insts = append(waves[0].Insts, analysis.Inst{Time: 100, Dur: 1000, Site: 3})
 	waves[0].Stop = 1100
 	kernels := []hotKernel{noKernel, {"first", "first", 0}, {"second", "second", 0}, {"vadd", "vadd", 0}}

@@ -158,15 +158,17 @@ func TestPageUnits(t *testing.T) {
 	}
 }
 
-// TestPageKernels checks what the page makes of functions that kernels share: rows by code are one, rows by kernel are not.
+// TestPageKernels checks what the page makes of functions that kernels share: rows by code are one, rows by kernel are not, and what never ended is
+// none.
 func TestPageKernels(t *testing.T) {
 	h := calledHot(t)
 	var b bytes.Buffer
 	must2(t, h.WriteHTML(&b))
 	got := inBrowser(t, b.String(), `
   const rows = (by) => groups(by).map((g) => [g.name, g.kernel, g.cycles].join("=")).sort().join(";");
-  return [rows("kernel"), rows("function"), rows("insn"), byPlace.size].join("|");`)
-	want := "first=first=1100;second=second=10;vadd=vadd=1|unknown code=first=1000;vadd=first, second, vadd=111|VALU at an unknown address=first=1000;s_clause 0x1=first, second, vadd=111|2"
+  return [rows("kernel"), rows("function"), rows("insn"), byPlace.size, rows("branch")].join("|");`)
+	want := "first=first=1100;second=second=10;vadd=vadd=1|unknown code=first=1000;vadd=first, second, vadd=111|VALU at an unknown address=first=1000;s_clause 0x1=first, second, vadd=111|2|" +
+		"inside no if whose both sides ran=first, second, vadd=1111"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -28,8 +28,9 @@ let order = "cycles", falling = true;
 function groups(by) {
   const map = new Map(), same = new Map();
   for (const s of data.sites) {
-    const name = { insn: s.text, line: s.source, function: s.function, kernel: s.kernel, class: s.class, branch: s.branch }[by];
-    const key = by === "insn" ? place(s) : by === "kernel" || by === "class" ? name : s.object + ":" + name;
+    if (!s.hits && !s.cycles) continue; // it never ran to its end
+    const name = { insn: s.text, line: s.source, function: s.function, kernel: s.kernel, class: s.class, branch: data.branches[s.branch] }[by];
+    const key = by === "insn" ? place(s) : by === "kernel" || by === "class" ? name : by === "branch" ? s.branch : s.object + ":" + name;
     let g = map.get(key);
     if (!g) {
       map.set(key, g = { name, object: s.object, cycles: 0, stall: 0, idle: 0, issue: 0, exposed: 0, hits: 0, loads: 0, sum: 0, site: s, kernels: new Map(), waits: new Map() });
@@ -66,7 +67,7 @@ function hot() {
     if (!fixed) th.onclick = () => { falling = order === k ? !falling : true; order = k; hot(); };
     head.append(th);
   }
-  const most = Math.max(1, ...rows.map((g) => g.cycles)), out = [head];
+  const most = rows.reduce((n, g) => Math.max(n, g.cycles), 1), out = [head];
   for (const g of rows.slice(0, 2000)) {
     const tr = el("tr");
     for (const [k] of columns) tr.append(el("td", k === "share" ? g.share.toFixed(1) : num(g[k]), "n"));
@@ -122,7 +123,8 @@ function code() {
     tr.append(el("td", address, "code"), el("td", text, "code"));
     out.push(tr);
   }
-  $("codetable").replaceChildren(...out);
+  $("codetable").replaceChildren();
+  for (const row of out) $("codetable").append(row); // a call takes no list of any length
 }
 function goto(site) {
   if (!site.address) return;
