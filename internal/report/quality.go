@@ -166,7 +166,7 @@ func (q *Quality) table() Table {
 		t.Add("run on", what)
 	}
 	if n := len(q.EnginesWithData) + len(q.EnginesWithoutData); n > 0 {
-		t.Add("engines", fmt.Sprintf("%d of %d with data, %s, %d tokens", len(q.EnginesWithData), n, Bytes(q.TraceBytes), q.Tokens))
+		t.Add(q.streams(), fmt.Sprintf("%d of %d with data, %s, %d tokens", len(q.EnginesWithData), n, Bytes(q.TraceBytes), q.Tokens))
 		seen := fmt.Sprintf("%d complete, %d start only, %d end only", q.WavesComplete, q.WavesStartOnly, q.WavesEndOnly)
 		if q.WavesLaunched != nil {
 			seen = fmt.Sprintf("%d launched, ", *q.WavesLaunched) + seen
@@ -207,6 +207,16 @@ func (q *Quality) table() Table {
 		t.Notes = append(t.Notes, noteLine(n))
 	}
 	return t
+}
+
+// streams is what their count counts: engines, unless several streams are of one, as of several dispatches, or files do not tell.
+func (q *Quality) streams() string {
+	list := slices.Concat(q.EnginesWithData, q.EnginesWithoutData)
+	slices.Sort(list)
+	if n := len(list); n > 0 && (list[0] < 0 || len(slices.Compact(list)) < n) {
+		return "streams"
+	}
+	return "engines"
 }
 
 // lost is what the streams lack, for people.

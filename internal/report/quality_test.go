@@ -133,3 +133,21 @@ func TestOutOfStep(t *testing.T) {
 		t.Errorf("gfx11: %+v", d.Quality)
 	}
 }
+
+// Streams are engines only where each is another engine's.
+func TestStreams(t *testing.T) {
+	for _, c := range []struct {
+		with, without []Index
+		what          string
+	}{
+		{[]Index{0, 1}, []Index{2}, "engines"},
+		{[]Index{0, 0}, nil, "streams"}, // of two dispatches
+		{[]Index{0, 1}, []Index{1}, "streams"},
+		{[]Index{0, -1}, nil, "streams"},
+	} {
+		q := Quality{EnginesWithData: c.with, EnginesWithoutData: c.without}
+		if !strings.Contains(q.rowOf(t, c.what), " with data, ") {
+			t.Errorf("%v and %v: %q", c.with, c.without, q.table().Rows)
+		}
+	}
+}
