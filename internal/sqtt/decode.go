@@ -243,9 +243,6 @@ func (d *WaveDecoder) fast(s *scanBuffers, buf []byte, final bool) bool {
 	}
 	size := min(len(rest), windowBytes)
 	if d.family != gpu.GFX9 {
-		if d.walk != nil {
-			return d.walkRDNA(s, buf, size)
-		}
 		return d.fastRDNA(s, buf, size)
 	}
 	win := &s.win

@@ -3,7 +3,6 @@ package sqtt
 import (
 	"encoding/binary"
 	"math/bits"
-	"sync"
 
 	"github.com/rigprof/rigprof/internal/gpu"
 )
@@ -65,12 +64,7 @@ func newLaneTable(f gpu.Family, isEvent func(k Kind, bits, known uint32) bool) *
 	return tab
 }
 
-// waveLanes11 and waveLanes12 find waves, markers and losses.
-var (
-	waveLanes11 = sync.OnceValue(func() *laneTable { return newLaneTable(gpu.GFX11, waveLaneEvents) })
-	waveLanes12 = sync.OnceValue(func() *laneTable { return newLaneTable(gpu.GFX12, waveLaneEvents) })
-)
-
+// waveLaneEvents are what waves, markers and losses need.
 func waveLaneEvents(k Kind, _, _ uint32) bool { return k == KindMisc || waveEvents(k) }
 
 // laneScan is what one decoder scans RDNA windows with.

@@ -18,7 +18,7 @@ func TestLaneTwins(t *testing.T) {
 	events := 0
 	for i := range 400 {
 		f := gpu.GFX11 + gpu.Family(i%2)
-		tab := [4]*laneTable{waveLanes11(), waveLanes12(), walkTable11(), walkTable12()}[i%4]
+		tab := [4]*laneTable{rdnaTables11.waves(), rdnaTables12.waves(), rdnaTables11.walk(), rdnaTables12.walk()}[i%4]
 		clear(win[:])
 		if i%4 < 2 {
 			copy(win[:], randomStream(rng, f, 200+rng.IntN(3000)))
@@ -80,9 +80,9 @@ func TestWaveRunTwins(t *testing.T) {
 	var win window
 	waves, markers := 0, 0
 	for i := range 200 {
-		f, tab, b, place, begun := gpu.GFX11, waveLanes11(), &waveBits11, places11(), begun11()
+		f, tab, b, place, begun := gpu.GFX11, rdnaTables11.waves(), &waveBits11, rdnaTables11.place(), rdnaTables11.begun()
 		if i%2 == 0 {
-			f, tab, b, place, begun = gpu.GFX12, waveLanes12(), &waveBits12, places12(), begun12()
+			f, tab, b, place, begun = gpu.GFX12, rdnaTables12.waves(), &waveBits12, rdnaTables12.place(), rdnaTables12.begun()
 		}
 		clear(win[:])
 		n := copy(win[:windowBytes], randomStream(rng, f, 200+rng.IntN(3000)))

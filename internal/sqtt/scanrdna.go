@@ -68,35 +68,78 @@ var lanesOf = func() (t [128]uint32) {
 	return t
 }()
 
+// rdnaTables are what a family's windows are decoded by, made when they are needed.
+type rdnaTables struct {
+	waves, walk func() *laneTable
+	ops         func() *walkOps
+	place       func() *[numSlots]uint32
+	begun       func() *[numBegun]uint64
+}
+
+var (
+	rdnaTables11 = newRDNATables(gpu.GFX11, &waveBits11)
+	rdnaTables12 = newRDNATables(gpu.GFX12, &waveBits12)
+)
+
+func newRDNATables(f gpu.Family, b *waveBits) *rdnaTables {
+	return &rdnaTables{
+		waves: sync.OnceValue(func() *laneTable { return newLaneTable(f, waveLaneEvents) }),
+		walk:  sync.OnceValue(func() *laneTable { return newLaneTable(f, walkLaneEvents) }),
+		ops:   sync.OnceValue(func() *walkOps { return newWalkOps(f) }),
+		place: sync.OnceValue(b.places),
+		begun: sync.OnceValue(b.newBegun),
+	}
+}
+
+func rdnaTablesOf(f gpu.Family) *rdnaTables {
+	if f == gpu.GFX12 {
+		return rdnaTables12
+	}
+	return rdnaTables11
+}
+
 // fastRDNA decodes one window of an RDNA stream, of which size bytes are the stream's.
 func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool) {
 	at := d.pos / 8
 	start := uint64(d.pos % 8 / 4)
-	family := d.family
-	tab, place, begun, keys := waveLanes11(), places11(), begun11(), keysOf(family)
-	if family == gpu.GFX12 {
-		tab, place, begun = waveLanes12(), places12(), begun12()
-	}
+	family, k := d.family, d.walk
+	tables := rdnaTablesOf(family)
 	if s.lanes == nil {
 		s.lanes = new(laneScan)
 	}
-	end, pieces := s.lanes.window(tab, buf[at:], start, uint64(2*size))
-	var p Packet
-	waves, n := d.roomFor(pieces)
-	r := waveRun{
-		scan: s.lanes, live: d.live, bits: d.bits, place: place, begun: begun, waves: waves, n: n, markers: d.res.Markers,
-		origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs,
+	table := tables.waves
+	if k != nil {
+		table = tables.walk
 	}
+	end, pieces := s.lanes.window(table(), buf[at:], start, uint64(2*size))
+	waves, n := d.roomFor(pieces)
+	r := walkRun{waveRun: waveRun{
+		scan: s.lanes, live: d.live, bits: d.bits, place: tables.place(), begun: tables.begun(), waves: waves, n: n, markers: d.res.Markers,
+		origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs,
+	}}
+	if k != nil {
+		r.begin(k, tables.ops())
+	}
+	keys := keysOf(family)
+	var p Packet
 	for _, piece := range pieces {
+		base := Cycles(piece.base)
 		for events := piece.events; ; events = events[1:] {
-			events = events[r.rdna(events, Cycles(piece.base)):]
+			if k == nil {
+				events = events[r.rdna(events, base):]
+			} else {
+				events = events[r.take(events, base):]
+			}
 			if len(events) == 0 {
 				break
 			}
 			e := events[0]
-			nibble, now := uint16(e), r.origin+Cycles(piece.base+e>>scanTime)
+			nibble, now := uint16(e), r.origin+base+Cycles(e>>scanTime)
 			w := s.lanes.load64(nibble)
 			l := &keys[w&255]
+			if k != nil && r.rare(e, w, l.kind, now) {
+				continue
+			}
 			now -= Cycles(w >> (l.lo & 63) & (1<<(l.w&63) - 1)) // without its delta
 			d.now, d.pos, d.res.Waves, d.res.Markers, d.open = now, at*8+int(nibble)*4, r.waves[:r.n], r.markers, d.open+r.open
 			r.open = 0
@@ -115,6 +158,10 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool)
 			r.waves, r.n, r.markers = d.res.Waves[:len(waves)], len(d.res.Waves), d.res.Markers
 			if p.Kind == KindTimestamp {
 				r.origin += d.now - now
+			}
+			if k != nil { // the token may have been a HEADER or have passed much time
+				r.unit, r.units = k.unit(d.bits)
+				r.hurry()
 			}
 		}
 	}
@@ -135,7 +182,15 @@ func (b *waveBits) places() *[numSlots]uint32 {
 	return t
 }
 
-var (
-	places11 = sync.OnceValue(waveBits11.places)
-	places12 = sync.OnceValue(waveBits12.places)
-)
+// numBegun is how many values a WAVE_START's bits from its pipe on have.
+const numBegun = 1 << 12
+
+// newBegun has, by a WAVE_START's bits from its pipe on, what Wave says of it: Lanes << 24, ME << 32, Pipe << 40.
+func (b *waveBits) newBegun() *[numBegun]uint64 {
+	t := new([numBegun]uint64)
+	for i := range uint32(numBegun) {
+		w := b.wave(0, i<<b.pipe)
+		t[i] = uint64(w.Lanes)<<24 | uint64(w.ME)<<32 | uint64(w.Pipe)<<40
+	}
+	return t
+}

@@ -1,10 +1,6 @@
 package sqtt
 
-import (
-	"sync"
-
-	"github.com/rigprof/rigprof/internal/gpu"
-)
+import "github.com/rigprof/rigprof/internal/gpu"
 
 // walkOps says what a token means to the walk.
 type walkOps struct {
@@ -113,8 +109,3 @@ func newWalkOps(f gpu.Family) *walkOps {
 	}
 	return tab
 }
-
-var (
-	walkOps11 = sync.OnceValue(func() *walkOps { return newWalkOps(gpu.GFX11) })
-	walkOps12 = sync.OnceValue(func() *walkOps { return newWalkOps(gpu.GFX12) })
-)

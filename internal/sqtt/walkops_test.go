@@ -26,23 +26,21 @@ func TestWalkRunTwins(t *testing.T) {
 	var win window
 	records, waves, markers, stops := 0, 0, 0, 0
 	for i := range 100 {
-		b, tab, ops, place, begun := &waveBits11, walkTable11(), walkOps11(), places11(), begun11()
-		f := gpu.GFX11
+		f, b := gpu.GFX11, &waveBits11
 		if i%2 != 0 {
-			f = gpu.GFX12
-			b, tab, ops, place, begun = &waveBits12, walkTable12(), walkOps12(), places12(), begun12()
+			f, b = gpu.GFX12, &waveBits12
 		}
+		tables := rdnaTablesOf(f)
 		size := copy(win[:windowBytes], randomTrace(rng, f, 200+rng.IntN(6000)))
-		_, pieces := s.window(tab, win[:], 0, uint64(2*size))
+		_, pieces := s.window(tables.walk(), win[:], 0, uint64(2*size))
 		var runs [2]walkRun
 		for i := range runs {
 			w := &walkers[i]
-			runs[i] = walkRun{
-				scan: &s, walk: &w.walk, ops: ops, live: w.live, place: place, begun: begun, bits: b, waves: make([]Wave, 20000), first: 800,
+			runs[i] = walkRun{waveRun: waveRun{
+				scan: &s, live: w.live, place: tables.place(), begun: tables.begun(), bits: b, waves: make([]Wave, 20000), first: 800,
 				runs: w.runs, markers: make([]Marker, 0, rng.IntN(5)),
-			}
-			runs[i].unit, runs[i].units = w.walk.unit(b)
-			copy(runs[i].slots[:], w.walk.slots[:])
+			}}
+			runs[i].begin(&w.walk, tables.ops())
 		}
 		runs[1].markers = make([]Marker, 0, cap(runs[0].markers))
 		base := Cycles(rng.IntN(1 << 20))
@@ -74,8 +72,8 @@ func TestWalkRunTwins(t *testing.T) {
 			}
 		}
 		a, c := &runs[0], &runs[1]
-		if a.origin != c.origin || a.begin != c.begin || a.n != c.n || !slices.Equal(a.waves[:a.n], c.waves[:c.n]) || !slices.Equal(a.markers, c.markers) {
-			t.Fatalf("window %d: origin %d, %d begun, %d waves, %d markers, want %d, %d, %d, %d", i, c.origin, c.begin, c.n, len(c.markers), a.origin, a.begin, a.n, len(a.markers))
+		if a.origin != c.origin || a.open != c.open || a.n != c.n || !slices.Equal(a.waves[:a.n], c.waves[:c.n]) || !slices.Equal(a.markers, c.markers) {
+			t.Fatalf("window %d: origin %d, %d open, %d waves, %d markers, want %d, %d, %d, %d", i, c.origin, c.open, c.n, len(c.markers), a.origin, a.open, a.n, len(a.markers))
 		}
 		if *walkers[0].live != *walkers[1].live || walkers[0].walk.programs != walkers[1].walk.programs {
 			t.Fatalf("window %d: other waves run, or programs %v, want %v", i, walkers[1].walk.programs, walkers[0].walk.programs)

@@ -16,6 +16,14 @@ func walkEvents(k Kind) bool {
 	return waveEvents(k)
 }
 
+// walkLaneEvents are what the walk needs besides what waves do: nearly every other token.
+func walkLaneEvents(k Kind, bits, known uint32) bool {
+	if k == KindReg && known == 16 && bits>>15 == 0 { // no compute register
+		return false
+	}
+	return k == KindMisc || walkEvents(k)
+}
+
 // token takes what a token of an RDNA stream means to traced waves. w is its low bits.
 func (k *walk) token(kind Kind, gfx12 bool, w uint64, hi uint8, now Cycles) {
 	switch kind {
@@ -136,89 +144,6 @@ func (k *walk) special(slot uint32, c Category, now Cycles) {
 			k.settle(t)
 		}
 	}
-}
-
-// walkRDNA decodes one window of an RDNA stream whose instructions are walked; see fastRDNA.
-func (d *WaveDecoder) walkRDNA(s *scanBuffers, buf []byte, size int) (more bool) {
-	at := d.pos / 8
-	start := uint64(d.pos % 8 / 4)
-	family := d.family
-	gfx12 := family == gpu.GFX12
-	tab, ops, place, begun, keys := walkTable11(), walkOps11(), places11(), begun11(), keysOf(family)
-	if gfx12 {
-		tab, ops, place, begun = walkTable12(), walkOps12(), places12(), begun12()
-	}
-	if s.lanes == nil {
-		s.lanes = new(laneScan)
-	}
-	end, pieces := s.lanes.window(tab, buf[at:], start, uint64(2*size))
-	k := d.walk
-	if k.cache.full {
-		k.forget()
-	}
-	k.hurry(d.now)
-	waves, n := d.roomFor(pieces)
-	r := walkRun{
-		scan: s.lanes, walk: k, ops: ops, live: d.live, place: place, begun: begun, bits: d.bits, waves: waves, n: n, had: n, markers: d.res.Markers,
-		origin: d.now, hurried: d.now, first: (d.base + int64(at)) * 8, runs: d.runs,
-	}
-	r.unit, r.units = k.unit(d.bits)
-	copy(r.slots[:], k.slots[:])
-	var p Packet
-	for _, piece := range pieces {
-		base := Cycles(piece.base)
-		for events := piece.events; ; events = events[1:] {
-			events = events[r.take(events, base):]
-			if len(events) == 0 {
-				break
-			}
-			e := events[0]
-			nibble, now := uint16(e), r.origin+base+Cycles(e>>scanTime)
-			w := s.lanes.load64(nibble)
-			l := &keys[w&255]
-			switch l.kind {
-			case KindWaveStart:
-				if r.startTraced(e, uint32(w), now) {
-					continue
-				}
-			case KindWaveEnd:
-				if r.endTraced(uint32(w), now) {
-					continue
-				}
-			case KindValuInst, KindInst, KindImmOne, KindImmediate, KindWaveReady:
-				k.token(l.kind, gfx12, w, 0, now)
-				continue
-			}
-			now -= Cycles(w >> (l.lo & 63) & (1<<(l.w&63) - 1)) // without its delta
-			d.now, d.pos, d.res.Waves, d.res.Markers = now, at*8+int(nibble)*4, r.waves[:r.n], r.markers
-			d.open += r.opened()
-			_ = d.next(&p, buf, d.pos, true) // scanning made sure that it is whole
-			p.Off += d.base * 8
-			d.token(&p)
-			if d.ext {
-				next := s.lanes.skipNops(nibble+uint16(p.Bits/4), uint16(2*size))
-				d.ext = int(next) >= 2*size-windowTail || s.lanes.load64(next)&1 != 0
-			}
-			if d.ext || d.family != family {
-				d.pos += int(p.Bits)
-				d.slow = 1000
-				return true
-			}
-			r.waves, r.n, r.markers = d.res.Waves[:len(waves)], len(d.res.Waves), d.res.Markers
-			r.had = r.n
-			r.unit, r.units = k.unit(d.bits)
-			if p.Kind == KindTimestamp {
-				r.origin += d.now - now
-				k.hurry(r.origin)
-				r.hurried = r.origin
-			}
-		}
-	}
-	d.res.Waves, d.res.Markers = r.waves[:r.n], r.markers
-	d.open += r.opened()
-	d.now = r.origin + Cycles(end>>scanTime)
-	d.pos = at*8 + int(uint16(end))*4
-	return size == windowBytes
 }
 
 // unit is what the keys of waves in the traced SIMD have in the bits of mask.

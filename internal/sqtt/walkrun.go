@@ -1,48 +1,38 @@
 package sqtt
 
-import (
-	"math/bits"
-	"sync"
-)
+import "math/bits"
 
 // walkRun goes through a window's events for the walk: records of the traced SIMD's waves, wave tokens of the others, and what
 // only passes time.
 type walkRun struct {
-	scan  *laneScan
-	walk  *walk
-	slots [32]*tracedWave // the walk's
-	ops   *walkOps
-	live  *[numSlots]liveWave
-	place *[numSlots]uint32 // see waveBits.places
-	begun *[numBegun]uint64 // see waveBits.newBegun
-	bits  *waveBits
-	waves []Wave // with room for one more per event
-	n     int    // waves so far
-	begin int    // waves begun and not counted by opened yet
-	had   int    // of the n, those that opened counted
-
-	origin  Cycles // time at the window's start, and what TIMESTAMPs added since
-	hurried Cycles // the origin when hurry was called last
-	first   int64  // the window's first bit
-	runs    uint32
-	unit    uint32 // what keys of waves in the traced SIMD have in the bits of units
+	waveRun
+	walk    *walk // nil: there is none
+	ops     *walkOps
+	slots   [32]*tracedWave // the walk's
+	hurried Cycles          // the origin when hurry was called last
+	unit    uint32          // what keys of waves in the traced SIMD have in the bits of units
 	units   uint32
-
-	markers []Marker
 }
 
-// opened is how many more waves run than when it was called last.
-func (r *walkRun) opened() int {
-	n := r.begin - (r.n - r.had)
-	r.begin, r.had = 0, r.n
-	return n
+// begin makes the run one of a walk.
+func (r *walkRun) begin(k *walk, ops *walkOps) {
+	if k.cache.full {
+		k.forget()
+	}
+	r.walk, r.ops = k, ops
+	copy(r.slots[:], k.slots[:])
+	r.unit, r.units = k.unit(r.bits)
+	r.hurry()
 }
 
-// room is how many of n events may be taken: each may end a wave.
-func (r *walkRun) room(n int) int { return min(n, len(r.waves)-r.n) }
+// hurry keeps the time for which waves stand ready in its bounds.
+func (r *walkRun) hurry() {
+	r.walk.hurry(r.origin)
+	r.hurried = r.origin
+}
 
-// takeGeneric takes the events up to the first one that is something rare, or for which there may be no room, and says how many. Of a record it does what issue,
-// immediate and ready do with all that is usual.
+// takeGeneric takes the events up to the first one that is something rare, or for which there may be no room, and says how many.
+// Of a record it does what issue, immediate and ready do with all that is usual.
 func (r *walkRun) takeGeneric(events []uint64, base Cycles) int {
 	ops, nodes := r.ops, r.walk.cache.nodes
 	base += r.origin
@@ -132,24 +122,18 @@ func (r *walkRun) other(kind opKind, e, w uint64, now Cycles) (by Cycles, ok boo
 	return 0, true
 }
 
-// start begins a wave in a slot where none runs.
-func (r *walkRun) start(k slotKey, e uint64, raw uint32, now Cycles) {
-	r.live[k%numSlots] = liveWave{start: now, off: r.first + int64(uint16(e))*4, run: r.runs, raw: raw}
-	r.begin++
-}
-
-// end ends the wave that runs in a slot.
-func (r *walkRun) end(k slotKey, now Cycles) {
-	l := &r.live[k%numSlots]
-	l.run = 0
-	r.waves[r.n] = r.wave(k, l.raw, l.start, now)
-	r.n++
-}
-
-// wave is the wave of a slot that the WAVE_START raw began.
-func (r *walkRun) wave(k slotKey, raw uint32, start, stop Cycles) Wave {
-	at := uint64(r.place[k%numSlots]) | r.begun[raw>>(r.bits.pipe&31)%numBegun]
-	return Wave{start, stop, uint8(at), uint8(at >> 8), uint8(at >> 16), uint8(at >> 24), uint8(at >> 32), uint8(at >> 40)}
+// rare takes an event that take does not; false where all that the token means to the decoder is to be done.
+func (r *walkRun) rare(e, token uint64, kind Kind, now Cycles) bool {
+	switch kind {
+	case KindWaveStart:
+		return r.startTraced(e, uint32(token), now)
+	case KindWaveEnd:
+		return r.endTraced(uint32(token), now)
+	case KindValuInst, KindInst, KindImmOne, KindImmediate, KindWaveReady:
+		r.walk.token(kind, r.bits == &waveBits12, token, 0, now)
+		return true
+	}
+	return false
 }
 
 // startTraced takes the WAVE_START of a wave in the traced SIMD. It is false where that is not as usual.
@@ -173,21 +157,3 @@ func (r *walkRun) endTraced(x uint32, now Cycles) bool {
 	r.end(k, now)
 	return true
 }
-
-// numBegun is how many values a WAVE_START's bits from its pipe on have.
-const numBegun = 1 << 12
-
-// newBegun has, by a WAVE_START's bits from its pipe on, what Wave says of it: Lanes << 24, ME << 32, Pipe << 40.
-func (b *waveBits) newBegun() *[numBegun]uint64 {
-	t := new([numBegun]uint64)
-	for i := range uint32(numBegun) {
-		w := b.wave(0, i<<b.pipe)
-		t[i] = uint64(w.Lanes)<<24 | uint64(w.ME)<<32 | uint64(w.Pipe)<<40
-	}
-	return t
-}
-
-var (
-	begun11 = sync.OnceValue(waveBits11.newBegun)
-	begun12 = sync.OnceValue(waveBits12.newBegun)
-)

@@ -10,20 +10,20 @@ func (r *walkRun) take(events []uint64, base Cycles) int {
 	}
 	base += r.origin
 	wave, nodes := &r.waves[r.n], r.walk.cache.nodes
-	var taken, wrote int
+	var taken, began, wrote int
 	if r.bits == &waveBits12 {
-		taken, wrote = walkRun12(r, &events[0], len(events), base, wave, nodes)
+		taken, began, wrote = walkRun12(r, &events[0], len(events), base, wave, nodes)
 	} else {
-		taken, wrote = walkRun11(r, &events[0], len(events), base, wave, nodes)
+		taken, began, wrote = walkRun11(r, &events[0], len(events), base, wave, nodes)
 	}
-	r.n += wrote / waveSize
+	r.count(began, wrote)
 	return taken
 }
 
-// walkRun11 also gives how many bytes of waves it wrote.
+// walkRun11 takes events as waveRun11 does.
 //
 //go:noescape
-func walkRun11(r *walkRun, events *uint64, n int, base Cycles, wave *Wave, nodes []codeNode) (taken, wrote int)
+func walkRun11(r *walkRun, events *uint64, n int, base Cycles, wave *Wave, nodes []codeNode) (taken, began, wrote int)
 
 //go:noescape
-func walkRun12(r *walkRun, events *uint64, n int, base Cycles, wave *Wave, nodes []codeNode) (taken, wrote int)
+func walkRun12(r *walkRun, events *uint64, n int, base Cycles, wave *Wave, nodes []codeNode) (taken, began, wrote int)

@@ -75,14 +75,15 @@
 	LEAQ (R8)(AX*8), AX; \
 	MOVQ AX, n+16(FP); /* the end of the events */ \
 	MOVQ base+24(FP), AX; \
-	SUBQ walkRun_origin(R12), AX; \
+	SUBQ waveRun_origin(R12), AX; \
 	MOVQ AX, piece-40(SP); /* base less origin */ \
 	ADDQ walkRun_hurried(R12), AX; \
 	MOVQ AX, hurried-48(SP); \
 	MOVQ wave+32(FP), AX; \
 	MOVQ AX, first-56(SP); \
+	MOVQ $0, began+72(FP); \
 	SHLQ $4, nodes_len+48(FP); /* in bytes */ \
-	MOVQ walkRun_scan(R12), R10; \
+	MOVQ waveRun_scan(R12), R10; \
 	MOVQ walkRun_ops(R12), R11; \
 	MOVQ nodes_base+40(FP), R13; \
 	LEAQ scratch-32(SP), SI; \
@@ -171,10 +172,10 @@ ready: \
 away: \
 	MOVUPS X0, (SI); \
 	MOVUPS X2, 16(SI); \
-	MOVQ walkRun_live(R12), R11; \
+	MOVQ waveRun_live(R12), R11; \
 	MOVQ wave+32(FP), R13; \
 	MOVQ base+24(FP), SI; \
-	MOVL walkRun_runs(R12), R15; \
+	MOVL waveRun_runs(R12), R15; \
 	XORL BX, BX; \
 	JMP  token; \
 start: \
@@ -191,7 +192,7 @@ start: \
 	MOVQ AX, liveWave_start(R11)(DI*8); \
 	MOVWLZX (R8), AX; \
 	SHLL $2, AX; \
-	ADDQ walkRun_first(R12), AX; \
+	ADDQ waveRun_first(R12), AX; \
 	MOVQ AX, liveWave_off(R11)(DI*8); \
 	INCQ BX; \
 wnext: \
@@ -224,9 +225,9 @@ token: \
 	MOVQ AX, Wave_Start(R13); \
 	MOVL liveWave_raw(R11)(R14*8), AX; \
 	SHRL $QUEUE, AX; \
-	MOVQ walkRun_begun(R12), R14; \
+	MOVQ waveRun_begun(R12), R14; \
 	MOVQ (R14)(AX*8), AX; \
-	MOVQ walkRun_place(R12), R14; \
+	MOVQ waveRun_place(R12), R14; \
 	MOVL (R14)(DI*4), DI; \
 	ORQ  DI, AX; \
 	MOVQ AX, Wave_CU(R13); /* and what is behind it */ \
@@ -255,13 +256,13 @@ pass: \
 	MOVQ CX, SI; \
 	JMP  wnext; \
 marker: \
-	MOVQ walkRun_markers+8(R12), DI; \
-	CMPQ DI, walkRun_markers+16(R12); \
+	MOVQ waveRun_markers+8(R12), DI; \
+	CMPQ DI, waveRun_markers+16(R12); \
 	JGE  wdone; \
 	VALUE; \
-	INCQ walkRun_markers+8(R12); \
+	INCQ waveRun_markers+8(R12); \
 	SHLQ $4, DI; /* the size of a Marker */ \
-	ADDQ walkRun_markers+0(R12), DI; \
+	ADDQ waveRun_markers+0(R12), DI; \
 	MOVQ AX, Marker_Shader(DI); \
 	MOVQ CX, Marker_Realtime(DI); \
 	JMP  wnext; \
@@ -289,7 +290,7 @@ back: \
 	JHI  wdone; \
 	MOVQ SI, base+24(FP); \
 	MOVQ R13, wave+32(FP); \
-	ADDQ BX, walkRun_begin(R12); \
+	ADDQ BX, began+72(FP); \
 	MOVQ R14, R11; \
 	MOVQ nodes_base+40(FP), R13; \
 	LEAQ scratch-32(SP), SI; \
@@ -300,26 +301,26 @@ back: \
 wdone: \
 	MOVQ SI, base+24(FP); \
 	MOVQ R13, wave+32(FP); \
-	ADDQ BX, walkRun_begin(R12); \
+	ADDQ BX, began+72(FP); \
 	LEAQ scratch-32(SP), SI; \
 done: \
 	MOVUPS X0, (SI); \
 	MOVUPS X2, 16(SI); \
 	MOVQ base+24(FP), AX; \
 	SUBQ piece-40(SP), AX; \
-	MOVQ AX, walkRun_origin(R12); \
+	MOVQ AX, waveRun_origin(R12); \
 	SUBQ events+8(FP), R8; \
 	SHRQ $3, R8; \
 	MOVQ R8, taken+64(FP); \
 	MOVQ wave+32(FP), AX; \
 	SUBQ first-56(SP), AX; \
-	MOVQ AX, wrote+72(FP); \
+	MOVQ AX, wrote+80(FP); \
 	RET
 
-// func walkRun11(r *walkRun, events *uint64, n int, base Cycles, wave *Wave, nodes []codeNode) (taken, wrote int)
-TEXT ·walkRun11(SB), NOSPLIT, $56-80
+// func walkRun11(r *walkRun, events *uint64, n int, base Cycles, wave *Wave, nodes []codeNode) (taken, began, wrote int)
+TEXT ·walkRun11(SB), NOSPLIT, $56-88
 	WALKRUN(SLOT11, KEY_START11, KEY_END11, VALUE11, 21, 1<<9)
 
-// func walkRun12(r *walkRun, events *uint64, n int, base Cycles, wave *Wave, nodes []codeNode) (taken, wrote int)
-TEXT ·walkRun12(SB), NOSPLIT, $56-80
+// func walkRun12(r *walkRun, events *uint64, n int, base Cycles, wave *Wave, nodes []codeNode) (taken, began, wrote int)
+TEXT ·walkRun12(SB), NOSPLIT, $56-88
 	WALKRUN(SLOT12, KEY_START12, KEY_END12, VALUE12, 20, 1<<7)

@@ -15,9 +15,9 @@ func TestWalkWindow(t *testing.T) {
 	found := 0
 	for i := range 300 {
 		f := gpu.GFX11 + gpu.Family(i%2)
-		tab := walkTable11()
+		tab := rdnaTables11.walk()
 		if f == gpu.GFX12 {
-			tab = walkTable12()
+			tab = rdnaTables12.walk()
 		}
 		var win window
 		n := copy(win[:windowBytes], randomTrace(rng, f, 100+rng.IntN(12000)))

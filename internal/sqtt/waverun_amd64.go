@@ -4,20 +4,25 @@ package sqtt
 
 // rdna is rdnaGeneric.
 func (r *waveRun) rdna(events []uint64, base Cycles) int {
-	n := min(len(events), len(r.waves)-r.n)
+	n := r.room(len(events))
 	if n <= 0 {
 		return 0
 	}
-	var taken, began, ended int
+	var taken, began, wrote int
 	if r.bits == &waveBits12 {
-		taken, began, ended = waveRun12(r, &events[0], n, base, &r.waves[r.n])
+		taken, began, wrote = waveRun12(r, &events[0], n, base, &r.waves[r.n])
 	} else {
-		taken, began, ended = waveRun11(r, &events[0], n, base, &r.waves[r.n])
+		taken, began, wrote = waveRun11(r, &events[0], n, base, &r.waves[r.n])
 	}
-	ended /= waveSize
+	r.count(began, wrote)
+	return taken
+}
+
+// count counts waves that began, and those that ended by the bytes written of them.
+func (r *waveRun) count(began, wrote int) {
+	ended := wrote / waveSize
 	r.n += ended
 	r.open += began - ended
-	return taken
 }
 
 const waveSize = 24 // bytes of a Wave
