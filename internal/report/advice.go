@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -341,10 +342,10 @@ func simdIdle(h *Hot, r *Rule) []Advice {
 	if !h.worth(exposed) {
 		return nil
 	}
-	list := h.Profile.Sorted(func(c *analysis.InstCost) int64 { return c.Exposed() })
+	worst := slices.MaxFunc(h.codeSums().list, func(a, b *analysis.InstCost) int { return cmp.Compare(a.Exposed(), b.Exposed()) })
 	// Rounded down, so that it does not read as the threshold.
-	a := h.at(r, list[0], exposed, "%.2f waves on average while any ran: %d cycles (%s) are exposed, %d of them here, more than at any other instruction",
-		math.Floor(100*occ)/100, exposed, h.share(exposed), list[0].Exposed())
+	a := h.at(r, worst, exposed, "%.2f waves on average while any ran: %d cycles (%s) are exposed, %d of them here, more than at any other instruction",
+		math.Floor(100*occ)/100, exposed, h.share(exposed), worst.Exposed())
 	return []Advice{a}
 }
 

@@ -132,3 +132,21 @@ func TestEachRule(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 }
+
+// The instruction with most exposed cycles is that of all kernels that ran it.
+func TestIdleInShared(t *testing.T) {
+	site := func(pc uint64, kernel int32) analysis.Site {
+		return analysis.Site{Where: analysis.Where{PC: pc}, Kernel: kernel, Class: isa.VALU}
+	}
+	var waves []wholeWave
+	for i, cycles := range []int32{6000, 6000, 10000} {
+		waves = append(waves, wholeWave{analysis.Wave{SIMD: i, Stop: int64(cycles)}, []analysis.Inst{{Dur: cycles, Site: int32(i)}}})
+	}
+	h := newHot(DeviceDoc{}, "gfx1100", partOf(waves, []analysis.Site{site(8, 1), site(8, 2), site(16, 1)}), nil, nil, none(newQuality()))
+	for _, a := range h.Advise() {
+		if a.Rule == "simd-idle" && a.Address == "0x8" && strings.Contains(a.Evidence, " 12000 of them here") {
+			return
+		}
+	}
+	t.Errorf("%+v", h.Advise())
+}
