@@ -262,7 +262,7 @@ func listKernels(path string) (listing, error) {
 		for i := range o.Unplaced {
 			m := &o.Unplaced[i]
 			unplaced = append(unplaced, m.Name)
-			l.table.Notes = append(l.table.Notes, fmt.Sprintf("%s, kernel %s: no symbol %s in the file: it was stripped, so its code can be read, not launched", o.Target, codeobj.Demangle(m.Name), m.Symbol))
+			l.table.Notes = append(l.table.Notes, fmt.Sprintf("%s, kernel %s: %s", o.Target, codeobj.Demangle(m.Name), m.Unplaced()))
 		}
 	}
 	l.doc = struct {

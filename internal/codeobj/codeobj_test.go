@@ -254,6 +254,9 @@ func TestStripped(t *testing.T) {
 			t.Errorf("kernel %q: %v", name, err)
 		}
 	}
+	if _, err := o.Kernel("other"); err == nil || !strings.Contains(err.Error(), `no kernel "other"; there is vadd (stripped)`) {
+		t.Error(err)
+	}
 }
 
 func TestRelocate(t *testing.T) {

@@ -372,8 +372,11 @@ func (o *Object) Kernel(name string) (*Kernel, error) {
 	for i := range o.Unplaced {
 		m := &o.Unplaced[i]
 		if name == m.Name || name == m.Symbol || name == Demangle(m.Name) || name == "" && len(names) == 0 {
-			return nil, fmt.Errorf("codeobj: kernel %q has no symbol %q in the file: it was stripped, so its code can be read, not launched", m.Name, m.Symbol)
+			return nil, fmt.Errorf("codeobj: kernel %q has %s", m.Name, m.Unplaced())
 		}
+	}
+	for i := range o.Unplaced {
+		names = append(names, o.Unplaced[i].Name+" (stripped)")
 	}
 	switch {
 	case len(names) == 0:
@@ -384,6 +387,11 @@ func (o *Object) Kernel(name string) (*Kernel, error) {
 		return nil, fmt.Errorf("codeobj: %q names several kernels, give the whole name: %s", name, strings.Join(names, ", "))
 	}
 	return nil, fmt.Errorf("codeobj: no kernel %q; there is %s", name, strings.Join(names, ", "))
+}
+
+// Unplaced says why nothing tells where a kernel's code begins.
+func (m *Meta) Unplaced() string {
+	return fmt.Sprintf("no symbol %q in the file: it was stripped, so its code can be read, not launched", m.Symbol)
 }
 
 // note is the AMDGPU metadata, nil where the file has none.
