@@ -20,7 +20,7 @@ import (
 type Hot struct {
 	Device  DeviceDoc
 	Quality Quality
-	Markers []MarkerSpan // of every wave
+	Markers []MarkerSpan // of every wave, in the order of streams
 	Profile *analysis.Profile
 	Objects []*codeobj.Object
 
@@ -29,6 +29,7 @@ type Hot struct {
 	family  gpu.Family
 	arch    isa.Arch
 	parts   []*hotPart // by dispatch and engine, where they are known
+	streams []*hotPart // the same by number
 	code    *codeMap
 	kernels []hotKernel // by the numbers of sites
 	places  map[analysis.Where]*Place
@@ -116,12 +117,10 @@ func (h *Hot) Place(w analysis.Where) *Place {
 
 // part is the one of a stream.
 func (h *Hot) part(stream int) *hotPart {
-	for _, p := range h.parts {
-		if p.stream == stream {
-			return p
-		}
+	if stream < 0 || stream >= len(h.streams) {
+		return nil
 	}
-	return nil
+	return h.streams[stream]
 }
 
 // addressOf is an instruction's address for people; empty where it is not known.
@@ -352,7 +351,7 @@ func newHot(device DeviceDoc, target string, parts []*hotPart, code *codeMap, ke
 	if code == nil {
 		code = &codeMap{}
 	}
-	h := &Hot{Device: device, Objects: code.objects, code: code, kernels: kernels, parts: slices.Clone(parts)}
+	h := &Hot{Device: device, Objects: code.objects, code: code, kernels: kernels, parts: slices.Clone(parts), streams: parts}
 	h.arch, _ = isa.ArchOf(target)
 	profiles := make([]*analysis.Profile, len(parts))
 	cut := make([]int, len(parts))

@@ -270,15 +270,10 @@ func markersOf(list []MarkerSpan, dispatch, engine int) []MarkerSpan {
 	return out
 }
 
-// markersIn are a stream's spans.
+// markersIn are a stream's spans of a list in the order of streams.
 func markersIn(list []MarkerSpan, stream int) []MarkerSpan {
-	var out []MarkerSpan
-	for i := range list {
-		if list[i].stream == stream {
-			out = append(out, list[i])
-		}
-	}
-	return out
+	before := func(n int) int { return sort.Search(len(list), func(i int) bool { return list[i].stream >= n }) }
+	return list[before(stream):before(stream+1)]
 }
 
 // markerSums is the markers by name, those with most cycles first. Spans in others count in both.

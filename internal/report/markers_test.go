@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -301,5 +302,39 @@ func TestUndelay(t *testing.T) {
 	}
 	if most := undelay(data, codeobj.ParseFuncMap("U:1:a\n")); most >= 0 {
 		t.Errorf("%d without a clock", most)
+	}
+}
+
+// A stream's markers are those of its number, wherever it stands in the list of streams.
+func TestMarkersIn(t *testing.T) {
+	var list []MarkerSpan
+	for stream, n := range []int{2, 0, 3} {
+		for range n {
+			list = append(list, MarkerSpan{stream: stream})
+		}
+	}
+	for stream, want := range []int{2, 0, 3, 0} {
+		got := markersIn(list, stream)
+		if len(got) != want || slices.ContainsFunc(got, func(m MarkerSpan) bool { return m.stream != stream }) {
+			t.Errorf("stream %d: %+v", stream, got)
+		}
+	}
+	object, err := os.ReadFile("../codeobj/testdata/markers.co")
+	must(t, err)
+	h, err := HotCapture(record(t, func(w *capture.Writer) {
+		must(t, w.Object(capture.Object{Name: "markers.co", Target: "gfx1100", Base: 0x10000}, object))
+		must(t, w.Dispatch(launchOfTest(2)))
+		for _, engine := range []int{2, 0, 1} {
+			must(t, w.Trace(capture.Trace{Engine: engine, Family: "gfx11", Buffer: 4096}, markedStream()))
+		}
+	}))
+	must(t, err)
+	for stream, engine := range []Index{2, 0, 1} {
+		if p := h.part(stream); p.stream != stream || p.engine != engine || len(markersIn(h.Markers, stream)) != len(h.Markers)/3 {
+			t.Errorf("stream %d: %+v", stream, p)
+		}
+	}
+	if h.part(3) != nil {
+		t.Error("there are three streams")
 	}
 }
