@@ -29,6 +29,8 @@ type hotStream struct {
 	cu     int
 	kernel int32 // that the dispatch ran, by its number; 0: the waves' first instructions tell
 
+	siteRoom int // of a test: less than the constant
+
 	scanned  *scanned // of the first pass
 	crowd    *crowd
 	unplaced *sqtt.Unplaced
@@ -247,6 +249,8 @@ func makeHot(device DeviceDoc, target string, streams []*hotStream, code []loade
 	if kernels == nil {
 		kernels = l.everyFunction()
 	}
+	l.other = int32(len(kernels))
+	kernels = append(kernels, otherKernels)
 	parts := make([]*hotPart, len(streams))
 	for i, s := range streams {
 		parts[i] = &hotPart{
@@ -257,7 +261,9 @@ func makeHot(device DeviceDoc, target string, streams []*hotStream, code []loade
 		}
 		s.crowd, s.unplaced = &parts[i].crowd, &parts[i].unplaced
 	}
-	return newHot(device, target, parts, l.m, kernels, quality)
+	h := newHot(device, target, parts, l.m, kernels, quality)
+	noteOtherKernels(&h.Quality, h.Profile, l.other)
+	return h
 }
 
 // hotLoad is what all streams are read with.
@@ -266,6 +272,7 @@ type hotLoad struct {
 	code  []loadedCode
 	m     *codeMap
 	first []int32 // number of each object's first function as a kernel; nil: streams name theirs
+	other int32   // number of what stands for the kernels past the bound of sites
 }
 
 // everyFunction numbers all functions.
@@ -299,72 +306,6 @@ func (l *hotLoad) kernelAt(s *hotStream, pc uint64) int32 {
 	return 0
 }
 
-// unplaced stands for an instruction whose address is not known: its category takes the address's place.
-func unplaced(c sqtt.Category) analysis.Where { return analysis.Where{Object: -1, PC: uint64(c)} }
-
-// siteTable finds a run's sites by kernel, and by address or, where there is none, by category.
-type siteTable struct {
-	run      *analysis.Run
-	prog     *sqtt.Program
-	code     []loadedCode
-	byKernel map[int32]*kernelSites
-	last     *kernelSites
-}
-
-// kernelSites are those of one kernel's waves.
-type kernelSites struct {
-	kernel     int32
-	pages      map[uint64]*sitePage
-	last       *sitePage
-	lastPage   uint64
-	byCategory [256]int32 // and 1
-}
-
-const sitePageShift = 11
-
-// sitePage is the sites of 2 KiB of code by their first dword, and 1.
-type sitePage [1 << (sitePageShift - 2)]int32
-
-func (t *siteTable) of(kernel int32, in *sqtt.Inst) int32 {
-	k := t.last
-	if k == nil || k.kernel != kernel {
-		k = t.byKernel[kernel]
-		if k == nil {
-			k = &kernelSites{kernel: kernel, pages: map[uint64]*sitePage{}}
-			t.byKernel[kernel] = k
-		}
-		t.last = k
-	}
-	if in.PC != 0 {
-		if n := in.PC >> sitePageShift; k.last == nil || n != k.lastPage {
-			k.last = k.pages[n]
-			if k.last == nil {
-				k.last = new(sitePage)
-				k.pages[n] = k.last
-			}
-			k.lastPage = n
-		}
-		at := &k.last[in.PC>>2%uint64(len(k.last))]
-		if *at > 0 {
-			return *at - 1
-		}
-		if *at == 0 {
-			*at = -1
-			if s, found := siteAt(in, t.prog, t.code); found {
-				s.Kernel = kernel
-				n := t.run.AddSite(s)
-				*at = n + 1
-				return n
-			}
-		}
-	}
-	at := &k.byCategory[in.Category]
-	if *at == 0 {
-		*at = t.run.AddSite(analysis.Site{Where: unplaced(in.Category), Kernel: kernel, Class: classOf(in.Category)}) + 1
-	}
-	return *at - 1
-}
-
 // feed gives the stream's traced waves to a run. It tells how many begin or end outside the stream. The first time it looks at all waves.
 func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 	o := scan{}
@@ -380,7 +321,7 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 		return 0
 	}
 	prog := programOf(load.arch, load.code)
-	sites := siteTable{run: run, prog: prog, code: load.code, byKernel: map[int32]*kernelSites{}}
+	sites := newSiteTable(run, prog, load.code, load.other, cmp.Or(s.siteRoom, maxSiteRoom))
 	type life struct {
 		*analysis.Life
 		kernel int32
@@ -450,45 +391,3 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 }
 
 func clamp32(n uint32) int32 { return int32(min(n, 1<<31-1)) }
-
-// siteAt describes the instruction at a runtime address, if a code object covers it.
-func siteAt(in *sqtt.Inst, prog *sqtt.Program, code []loadedCode) (analysis.Site, bool) {
-	for i := range code {
-		if code[i].object == nil || in.PC < code[i].lo || in.PC >= code[i].hi {
-			continue
-		}
-		where := analysis.Where{Object: i, PC: in.PC - code[i].base}
-		if d, ok := prog.Decode(in.PC); ok {
-			return analysis.SiteOf(where, &d), true
-		}
-		return analysis.Site{Where: where, Class: classOf(in.Category)}, true
-	}
-	return analysis.Site{}, false
-}
-
-// classOf is the class that a token's category stands for, where the instruction is not known.
-func classOf(c sqtt.Category) isa.Class {
-	switch c {
-	case sqtt.CategorySMEM:
-		return isa.SMEM_
-	case sqtt.CategorySALU:
-		return isa.SALU
-	case sqtt.CategoryVMEM, sqtt.CategoryBVH:
-		return isa.Global
-	case sqtt.CategoryFLAT:
-		return isa.Flat
-	case sqtt.CategoryLDS:
-		return isa.LDS
-	case sqtt.CategoryVALU:
-		return isa.VALU
-	case sqtt.CategoryJump, sqtt.CategoryNext:
-		return isa.Branch
-	case sqtt.CategoryImmed:
-		return isa.Immediate
-	case sqtt.CategoryMessage:
-		return isa.Message
-	case sqtt.CategoryExport:
-		return isa.Export
-	}
-	return isa.NoClass
-}
