@@ -134,7 +134,8 @@ func listCounters(args []string) (listing, error) {
 		Assumed    bool   `json:"assumed"`
 		Uncounted  string `json:"not_simulated,omitempty"` // why a simulated GPU does not count it
 		Text       string `json:"description,omitempty"`
-		Differs    string `json:"differs,omitempty"` // other AMD tables that give the event another number
+
+		Differs *string `json:"differs"` // other AMD tables that give the event another number, or "none"; null: there is none to compare with
 	}
 	l := listing{table: report.Table{Title: g.Name + " (" + g.Target + ")", Columns: []report.Column{
 		report.Text("counter"), report.Text("block"), report.Number("event"), report.Number("at_once"), report.Number("instances"),
@@ -145,7 +146,12 @@ func listCounters(args []string) (listing, error) {
 	for _, c := range perfctr.Counters(g) {
 		limit := perfctr.Limit(g, c.Block)
 		why, text := open.Uncounted(g.Target, c.Block, c.Event), perfctr.Description(c.Name)
-		rows = append(rows, row{c.Name, c.Block, c.Event, limit, c.Instances, c.Engines, c.Arrays, c.WGPs, c.Unverified, c.Assumed, why, text, c.Differs})
+		differsText, differs := "-", (*string)(nil)
+		if c.Compared {
+			differsText = cmp.Or(c.Differs, "none")
+			differs = &differsText
+		}
+		rows = append(rows, row{c.Name, c.Block, c.Event, limit, c.Instances, c.Engines, c.Arrays, c.WGPs, c.Unverified, c.Assumed, why, text, differs})
 		verified := "yes"
 		switch {
 		case c.Unverified:
@@ -157,7 +163,7 @@ func listCounters(args []string) (listing, error) {
 		if why != "" {
 			simulated = "no"
 		}
-		l.table.Add(c.Name, c.Block, c.Event, limit, c.Instances, c.Engines, c.Arrays, c.WGPs, verified, simulated, text, cmp.Or(c.Differs, "none"))
+		l.table.Add(c.Name, c.Block, c.Event, limit, c.Instances, c.Engines, c.Arrays, c.WGPs, verified, simulated, text, differsText)
 	}
 	if len(rows) == 0 {
 		l.table.Notes = append(l.table.Notes, g.Target+" has no counter table")

@@ -43,7 +43,7 @@ type counterRow struct {
 	event uint16
 	how   Verification
 
-	differs string // other AMD tables' numbers
+	differs string // other AMD tables' numbers; "-": none has any
 }
 
 type counterTable struct {
@@ -83,14 +83,18 @@ type Counter struct {
 	Assumed     bool // the event number is a sister target's or another source's, as rocprofiler lists none
 	Unverified  bool // the event number is another target's and may be wrong here
 
-	Differs string // other AMD tables that give the event another number: "soc24_enum.h: 97"
+	Compared bool   // other AMD tables number the event
+	Differs  string // those that give it another number: "soc24_enum.h: 97"
 }
 
 func (t *counterTable) counter(g *gpu.GPU, r *counterRow) Counter {
 	b := &t.blocks[r.block]
 	c := Counter{
 		Name: r.name, Block: b.name, Event: int(r.event), Instances: int(b.instances), Engines: 1, Arrays: 1, WGPs: 1,
-		Assumed: r.how == assumed, Unverified: r.how == unverified, Differs: r.differs,
+		Assumed: r.how == assumed, Unverified: r.how == unverified,
+	}
+	if r.differs != "-" {
+		c.Compared, c.Differs = true, r.differs
 	}
 	if b.scope != perDie {
 		c.Engines = g.SEs
