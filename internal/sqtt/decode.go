@@ -402,7 +402,7 @@ func (d *WaveDecoder) misc(p *Packet) {
 		}
 	}
 	if end && d.stalled {
-		d.res.Losses.StallCycles += p.Time - d.since
+		d.res.Losses.StallCycles += max(0, p.Time-d.since) // a GFX9 TIME_RESET may move the clock back
 		d.stalled = false
 	}
 	if begin {
@@ -425,7 +425,7 @@ func (d *WaveDecoder) finish() {
 		r.Losses.add(LossTail, d.base*8+int64(d.pos), d.now, n)
 	}
 	if d.stalled {
-		r.Losses.StallCycles += d.now - d.since
+		r.Losses.StallCycles += max(0, d.now-d.since)
 	}
 	for i := range d.aside {
 		d.open--

@@ -26,7 +26,7 @@ func referenceWaves(f gpu.Family, h Header, buf []byte) Result {
 	stalled := Cycles(-1)
 	stall := func(p *Packet, begin, end bool) {
 		if end && stalled >= 0 {
-			r.Losses.StallCycles += p.Time - stalled
+			r.Losses.StallCycles += max(0, p.Time-stalled)
 			stalled = -1
 		}
 		if begin {
@@ -87,7 +87,7 @@ func referenceWaves(f gpu.Family, h Header, buf []byte) Result {
 		}
 	}
 	if stalled >= 0 {
-		r.Losses.StallCycles += r.End - stalled
+		r.Losses.StallCycles += max(0, r.End-stalled)
 	}
 	r.Losses.OpenAtEnd = int64(len(live))
 	for k, p := range live {

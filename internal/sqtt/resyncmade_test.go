@@ -407,6 +407,29 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
+// TestEndsEarly: a wave that ends before its s_endpgm lacks records, or its code is other code.
+func TestEndsEarly(t *testing.T) {
+	code := mapCode{}
+	code.put(0x1000, valu4, salu4, branch(-12), valu4, endpgm)
+	for want, run := range []func(*trace12){
+		func(s *trace12) { s.valu(1, 0); s.inst(1, 0, 0); s.inst(1, 0, 4); s.valu(1, 0) },
+		func(s *trace12) { s.valu(1, 0); s.inst(1, 0, 0); s.inst(1, 0, 4) },
+	} {
+		s := newTrace12()
+		s.pgm(0, 0x10, 0)
+		s.start(0, 0)
+		run(s)
+		s.stop(7, 0)
+		var w Walker
+		w.Reset(gpu.GFX12, WalkOptions{}, code, nil)
+		w.Feed(s.bytes)
+		w.Close()
+		if u := w.Unplaced(); u != (Unplaced{Unfit: int64(want)}) {
+			t.Errorf("%+v, want %d waves that do not fit", u, want)
+		}
+	}
+}
+
 // TestLost9: at a loss GFX9 records without a type get none of another's.
 func TestLost9(t *testing.T) {
 	code := mapCode{}

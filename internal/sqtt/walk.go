@@ -276,6 +276,19 @@ func (k *walk) placeEnd(t *tracedWave) {
 		}
 	}
 	k.place(t, last)
+	k.checkEnd(t)
+}
+
+// checkEnd tells of an RDNA wave whose last record is not of an s_endpgm, though none of its records is known to be missing.
+func (k *walk) checkEnd(t *tracedWave) {
+	last := &t.insts[len(t.insts)-1]
+	if t.doubt != doubtNone || t.waiting || last.PC == 0 {
+		return
+	}
+	if at := k.cache.at(&t.page, last.PC); at != nil && at.Step != StepEnd {
+		k.finder.unplaced.Unfit++
+		t.doubt = doubtCode
+	}
 }
 
 // maxDur limits durations to their field.

@@ -72,7 +72,7 @@ type Unplaced struct {
 	AfterLoss int64 // of waves that were not found again behind a loss
 	NoStart   int64 // of waves that began before the stream, or where none of its registers says where
 	Assumed   int64 // of the waves that were found, those whose kernel only their records told
-	Unfit     int64 // waves whose records left the code without a loss or are none that it sends; their addresses may be wrong before that
+	Unfit     int64 // waves whose records left the code without a loss, are none that it sends or end before it does; their addresses may be wrong before that
 }
 
 // Add adds what another stream's records lack.
