@@ -225,18 +225,38 @@ func listKernels(path string) (listing, error) {
 		Kernel    string `json:"kernel"`
 		Demangled string `json:"demangled"`
 		Args      []arg  `json:"args"`
-		Wave      int    `json:"wave"`
-		VGPRs     int    `json:"vgprs"`
+		Wave      *int   `json:"wave"`
+		VGPRs     *int   `json:"vgprs"` // as its descriptor asks; null: the file does not say where that is
 		SGPRs     int    `json:"sgprs"`
 		LDS       uint32 `json:"lds_bytes"`
 		Scratch   uint32 `json:"scratch_bytes"`
+		Stripped  bool   `json:"stripped"` // no symbol says where it is: its metadata is all there is
 	}
 	l := listing{table: report.Table{Columns: []report.Column{
 		report.Text("target"), report.Text("kernel"), report.Text("arguments"), report.Number("wave"), report.Number("vgprs"), report.Number("sgprs"),
-		report.Number("lds"), report.Number("scratch"),
+		report.Number("lds"), report.Number("scratch"), report.Text("stripped"),
 	}}}
 	rows := []row{}
 	var unplaced []string
+	add := func(r row, m *codeobj.Meta, known bool) {
+		var text []string
+		for _, a := range m.Args {
+			r.Args = append(r.Args, arg{a.Name, a.TypeName, a.Kind, a.Offset, a.Size})
+			if !a.Hidden() {
+				text = append(text, argText(&a))
+			}
+		}
+		args := cmp.Or(strings.Join(text, ", "), "none")
+		if !known {
+			args = "unknown: no metadata"
+		}
+		stripped := "no"
+		if r.Stripped {
+			stripped = "yes"
+		}
+		rows = append(rows, r)
+		l.table.Add(r.Target, r.Demangled, args, cell(r.Wave), cell(r.VGPRs), r.SGPRs, r.LDS, r.Scratch, stripped)
+	}
 	for _, em := range objects {
 		o, err := codeobj.Open(em.Data)
 		if err != nil {
@@ -244,30 +264,23 @@ func listKernels(path string) (listing, error) {
 		}
 		for i := range o.Kernels {
 			k := &o.Kernels[i]
-			r := row{
-				Target: o.Target.String(), Kernel: k.Name, Demangled: k.Demangled, Args: []arg{}, Wave: k.Descriptor.WaveSize(),
-				VGPRs: k.Descriptor.VGPRs(o.Target.Processor), SGPRs: int(k.SGPRs), LDS: k.Descriptor.GroupBytes, Scratch: k.Descriptor.PrivateBytes,
-			}
-			var text []string
-			for _, a := range k.Args {
-				r.Args = append(r.Args, arg{a.Name, a.TypeName, a.Kind, a.Offset, a.Size})
-				if !a.Hidden() {
-					text = append(text, argText(&a))
-				}
-			}
-			if !k.HasMeta {
-				text = []string{"unknown: no metadata"}
-			}
-			rows = append(rows, r)
-			args := strings.Join(text, ", ")
-			if args == "" {
-				args = "none"
-			}
-			l.table.Add(r.Target, k.Demangled, args, r.Wave, r.VGPRs, r.SGPRs, r.LDS, r.Scratch)
+			wave, vgprs := k.Descriptor.WaveSize(), k.Descriptor.VGPRs(o.Target.Processor)
+			add(row{
+				Target: o.Target.String(), Kernel: k.Name, Demangled: k.Demangled, Args: []arg{}, Wave: &wave, VGPRs: &vgprs,
+				SGPRs: int(k.SGPRs), LDS: k.Descriptor.GroupBytes, Scratch: k.Descriptor.PrivateBytes,
+			}, &k.Meta, k.HasMeta)
 		}
 		for i := range o.Unplaced {
 			m := &o.Unplaced[i]
 			unplaced = append(unplaced, m.Name)
+			r := row{
+				Target: o.Target.String(), Kernel: m.Name, Demangled: codeobj.Demangle(m.Name), Args: []arg{},
+				SGPRs: int(m.SGPRs), LDS: m.GroupBytes, Scratch: m.PrivateBytes, Stripped: true,
+			}
+			if wave := int(m.WaveSize); wave > 0 {
+				r.Wave = &wave
+			}
+			add(r, m, true)
 			l.table.Notes = append(l.table.Notes, fmt.Sprintf("%s, kernel %s: %s", o.Target, codeobj.Demangle(m.Name), m.Unplaced()))
 		}
 	}
@@ -278,6 +291,14 @@ func listKernels(path string) (listing, error) {
 		Unplaced []string `json:"unplaced,omitempty"` // no symbol says where they are
 	}{"rigprof/kernels/1", path, rows, unplaced}
 	return l, nil
+}
+
+// cell is a number for a table; nil: not known.
+func cell(n *int) any {
+	if n == nil {
+		return nil
+	}
+	return *n
 }
 
 // argText is an argument as its metadata tells: "float* a", or "8 bytes".
