@@ -14,10 +14,11 @@ type codeMap struct {
 	objects []*codeobj.Object // nil: one that could not be read
 	names   []string          // of the objects, no two alike
 	funcs   [][]AsmFunc       // of each object by address, with what no symbol names
+	outer   [][]int32         // of each function the last one before it that ends behind it; -1: none does
 }
 
 func newCodeMap(arch isa.Arch, objects []*codeobj.Object, names []string) *codeMap {
-	m := &codeMap{objects: objects, names: make([]string, len(objects)), funcs: make([][]AsmFunc, len(objects))}
+	m := &codeMap{objects: objects, names: make([]string, len(objects)), funcs: make([][]AsmFunc, len(objects)), outer: make([][]int32, len(objects))}
 	seen := map[string]bool{}
 	for i, o := range objects {
 		m.names[i] = filepath.Base(names[i])
@@ -26,21 +27,35 @@ func newCodeMap(arch isa.Arch, objects []*codeobj.Object, names []string) *codeM
 		}
 		seen[m.names[i]] = true
 		if o != nil {
-			m.funcs[i] = withGaps(o, functions(o, arch))
+			m.set(i, withGaps(o, functions(o, arch)))
 		}
 	}
 	return m
 }
 
+// set gives an object its functions, in order of address.
+func (m *codeMap) set(object int, list []AsmFunc) {
+	outer := make([]int32, len(list))
+	for i := range list {
+		k := int32(i - 1)
+		for k >= 0 && list[k].end() <= list[i].end() {
+			k = outer[k] // those between end no later than k
+		}
+		outer[i] = k
+	}
+	m.funcs[object], m.outer[object] = list, outer
+}
+
+func (f *AsmFunc) end() uint64 { return f.Addr + f.size }
+
 // find is the index of the function that holds an address of an object; -1: none does. Where symbols overlap, the innermost counts.
 func (m *codeMap) find(object int, pc uint64) int {
 	list := m.funcs[object]
-	for i := sort.Search(len(list), func(i int) bool { return list[i].Addr-list[i].lead > pc }) - 1; i >= 0; i-- {
-		if f := &list[i]; pc < f.Addr+f.size {
-			return i
-		}
+	i := sort.Search(len(list), func(i int) bool { return list[i].Addr-list[i].lead > pc }) - 1
+	for i >= 0 && pc >= list[i].end() {
+		i = int(m.outer[object][i]) // what is left out ends before pc, too
 	}
-	return -1
+	return i
 }
 
 // at is the function that holds an address, or nil.

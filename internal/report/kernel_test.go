@@ -215,7 +215,8 @@ func TestGapNames(t *testing.T) {
 	}
 	o, err = codeobj.Open(filled)
 	must2(t, err)
-	m := &codeMap{funcs: [][]AsmFunc{withGaps(o, []AsmFunc{{Name: "f", Addr: lo, Wave: 32, size: entry + 16 - lo}})}}
+	m := newCodeMap(isa.RDNA3, make([]*codeobj.Object, 1), []string{"vadd.co"})
+	m.set(0, withGaps(o, []AsmFunc{{Name: "f", Addr: lo, Wave: 32, size: entry + 16 - lo}}))
 	for pc, want := range map[uint64]string{entry + 12: "f", entry + 16: "code at 0x1940", entry + 64: "code at 0x1940"} {
 		if f := m.at(0, pc); f == nil || f.Name != want {
 			t.Errorf("at %#x: %+v, want %s", pc, f, want)
