@@ -119,22 +119,67 @@ func TestPageSumsInBrowser(t *testing.T) {
 	}
 }
 
+// pixelsByState is a script's function that counts, in the middle of a row of the timeline, the pixels that idle, stall and issue colour.
+const pixelsByState = `const rgb = (name) => { const c = document.createElement("canvas").getContext("2d"); c.fillStyle = css(name); c.fillRect(0, 0, 1, 1); return c.getImageData(0, 0, 1, 1).data.slice(0, 3).join(); };
+  const states = ["--idle", "--stall", "--issue"].map(rgb);
+  const pixelsByState = (g, i) => {
+    const ratio = devicePixelRatio || 1, y = Math.round((g.tops[i] + rowHeight / 2) * ratio), n = [0, 0, 0], from = Math.ceil(label * ratio);
+    const px = canvas.getContext("2d").getImageData(from, y, canvas.width - from, 1).data;
+    for (let k = 0; k < px.length; k += 4) { const s = states.indexOf([px[k], px[k+1], px[k+2]].join()); if (s >= 0) n[s]++; }
+    return n;
+  };
+`
+
+// TestPageStates checks that a pixel of the timeline has the state of most of its cycles, whatever the length of the spans beside a pixel.
+func TestPageStates(t *testing.T) {
+	site := analysis.Site{Where: unplaced(6), Class: isa.VALU}
+	row := func(slot, n int, idle, stall, issue int64) wholeWave {
+		w := wholeWave{Wave: analysis.Wave{Slot: slot, Stop: int64(n) * (idle + stall + issue)}}
+		for i := range int64(n) {
+			w.Insts = append(w.Insts, analysis.Inst{Time: i*(idle+stall+issue) + idle, Stall: int32(stall), Dur: int32(stall + issue)})
+		}
+		return w
+	}
+	h := newHot(DeviceDoc{Name: "Radeon", Target: "gfx1100"}, "gfx1100", partOf([]wholeWave{
+		row(0, 1000, 0, 9, 1), row(1, 1000, 6, 4, 0), row(2, 1000, 3, 3, 4), row(3, 10000, 0, 0, 1),
+	}, []analysis.Site{site}), nil, nil, none(newQuality()))
+	h.family = gpu.GFX11
+	var b bytes.Buffer
+	must2(t, h.WriteHTML(&b))
+	// At 7, 100 and 2.5 cycles a pixel the stalls of 9 cycles are 1.3, 0.09 and 3.6 pixels, and no pixel has most of its cycles in an issue of 1 cycle.
+	got := inBrowser(t, b.String(), pixelsByState+`
+  show("timeline");
+  const g = groupList[0], px = canvas.clientWidth - label, out = [];
+  for (const per of [7, 100, 2.5]) {
+    view = { from: 0, to: per * px }; draw();
+    const drawn = Math.min(px, 10000 / per - 1); // the wave's last pixel is its end
+    for (let i = 0; i < 4; i++) out.push(pixelsByState(g, i).map((n) => (100 * n / drawn).toFixed(0)).join("/"));
+  }
+  return out.join(" ");`)
+	if want := "0/100/0 60/40/0 14/28/58 0/0/100 0/100/0 100/0/0 0/0/100 0/0/100 0/100/0 50/50/0 25/25/50 0/0/100"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // TestPageCapture opens the page of a real trace of three dispatches and half a million instructions: it shows the dispatch with most cycles, and what the terminal shows.
 func TestPageCapture(t *testing.T) {
 	h := captureHot(t, "gfx1200/gemmbig")
 	var b bytes.Buffer
 	must2(t, h.WriteHTML(&b))
-	got := inBrowser(t, b.String(), `
+	got := inBrowser(t, b.String(), pixelsByState+`
   show("timeline");
-  const g = groupList[$("group").value], whole = view.to - view.from, drawn = colours().size > 4;
-  for (let i = 0; i < 12; i++) $("in").click();
+  const g = groupList[$("group").value], whole = view.to - view.from, drawn = colours().size > 4, n = [0, 0, 0];
+  $("in").click(); // 1,243 cycles a pixel, most stalls 1 to 2 pixels: 88 % of the cycles, and most of those in nearly every pixel
+  for (let i = 0; i < g.order.length; i++) pixelsByState(g, i).forEach((k, s) => { n[s] += k; });
+  const red = (100 * n[1] / (n[0] + n[1] + n[2])).toFixed(0);
+  for (let i = 0; i < 11; i++) $("in").click();
   const tip = about(g, g.order[0], (view.from + view.to) / 2).length > 2, near = colours().size > 4;
   $("whole").click();
   const row = document.querySelectorAll("#hottable tr")[1], cells = [...row.cells].map((c) => c.textContent);
   row.querySelector(".link").click();
-  return [waves.length, groupList.length, $("group").selectedOptions[0].textContent, whole > 1e6, drawn, near, tip, lane(g.order[15]), "|", cells.slice(1, 11).join(" "), "|",
+  return [waves.length, groupList.length, $("group").selectedOptions[0].textContent, whole > 1e6, drawn, red, near, tip, lane(g.order[15]), "|", cells.slice(1, 11).join(" "), "|",
     document.querySelector("section.on").id, document.querySelector("tr.pick").textContent.includes("0x181cglobal_load_b128"), document.querySelectorAll(".advice .rule").length > 0].join(" ");`)
-	want := "279 3 d2_se0.sqtt (dispatch 2 engine 0): r_32_16_8_16_4_4_256_4: 1,024 waves, 32 with instructions, 21,220,186 cycles true true true true " +
+	want := "279 3 d2_se0.sqtt (dispatch 2 engine 0): r_32_16_8_16_4_4_256_4: 1,024 waves, 32 with instructions, 21,220,186 cycles true true 100 true true " +
 		"array 0 WGP 0 SIMD 0 slot 15 | 18,174,204 18,166,012 0 8,192 12,856,584 8,192 – 0x181c 0x184c s_wait_loadcnt 0x3 | code true true"
 	if got != want {
 		t.Errorf("%s, want\n%s", got, want)

@@ -283,7 +283,7 @@ function draw() {
     c.fillStyle = css("--fg");
     c.fillText(lane(row), 4, y + rowHeight / 2, label - 8);
     const what = g.rows.get(row);
-    if (Array.isArray(what)) { for (const w of what) if (w.stop >= view.from && w.start <= view.to) drawWave(c, w, y + 2, rowHeight - 4, x, width, colours); }
+    if (Array.isArray(what)) drawWaves(c, what, y + 2, rowHeight - 4, x, width, colours);
     else drawSums(c, g.sums, what.sums, y + 2, rowHeight - 4, x, width, colours);
     for (const m of g.marks.get(row) || []) if (m.stop >= view.from && m.start <= view.to) drawMark(c, m, y + rowHeight - 1, x, width);
   });
@@ -331,40 +331,33 @@ function drawSums(c, o, sums, y, h, x, width, colours) {
     }
   }
 }
-function drawWave(c, w, y, h, x, width, colours) {
-  const a = Math.max(x(w.start), label), b = Math.min(x(w.stop), width);
-  c.fillStyle = colours[0];
-  c.fillRect(a, y, Math.max(b - a, 1), h);
-  // A pixel takes the state of most of its cycles; runs of one state are one rectangle.
-  const per = (view.to - view.from) / (width - label);
-  let lo = 0, hi = w.time.length;
-  while (lo < hi) { const m = lo + hi >> 1; if (w.time[m] + w.dur[m] < view.from) lo = m + 1; else hi = m; }
-  let px = -1, stall = 0, issue = 0;
-  const flush = () => {
-    if (px < 0 || stall + issue < per / 3) return;
-    c.fillStyle = colours[issue >= stall ? 2 : 1];
-    c.fillRect(px, y, 1, h);
-  };
-  for (let i = lo; i < w.time.length && w.time[i] <= view.to; i++) {
-    const t = w.time[i], parts = [[t, t + w.stall[i], 1], [t + w.stall[i], t + w.dur[i], 2]];
-    for (const [s, e, state] of parts) {
-      if (e <= s) continue;
-      const from = Math.max(x(s), label), to = Math.min(x(e), width);
-      if (to < label || from > width) continue;
-      if (to - from >= 2) {
-        flush(); px = -1; stall = issue = 0;
-        c.fillStyle = colours[state];
-        c.fillRect(from, y, to - from, h);
-        continue;
-      }
-      const p = Math.floor(from);
-      if (p !== px) { flush(); px = p; stall = issue = 0; }
-      if (state === 1) stall += e - s; else issue += e - s;
+// drawWaves draws a row of waves. A pixel takes the state of most of the wave cycles in it: every span is spread over the pixels that it touches.
+function drawWaves(c, list, y, h, x, width, colours) {
+  const px = Math.ceil(width - label), n = [new Float64Array(px), new Float64Array(px), new Float64Array(px)], ends = [];
+  const add = (state, from, to) => { if (to > from) pixels(x(from), x(to), px, (p, part) => { n[state][p] += part; }); };
+  for (const w of list) {
+    if (w.stop < view.from || w.start > view.to) continue;
+    let lo = 0, hi = w.time.length;
+    while (lo < hi) { const m = lo + hi >> 1; if (w.time[m] + w.dur[m] < view.from) lo = m + 1; else hi = m; }
+    let end = lo ? w.time[lo - 1] + w.dur[lo - 1] : w.start;
+    for (let i = lo; i < w.time.length && end <= view.to; i++) {
+      const ready = w.time[i], issue = ready + w.stall[i];
+      add(0, end, ready); add(1, ready, issue); add(2, issue, end = ready + w.dur[i]);
     }
+    if (end <= view.to) add(0, end, w.stop);
+    if (w.stop === w.start) add(0, w.start, w.start + 1e-3); // it shows that it was there
+    if (x(w.stop) - Math.max(x(w.start), label) > 3) ends.push(Math.floor(x(w.stop)) - 1);
   }
-  flush();
+  const state = (p) => n[0][p] + n[1][p] + n[2][p] === 0 ? -1 : n[2][p] >= n[1][p] && n[2][p] >= n[0][p] ? 2 : n[1][p] >= n[0][p] ? 1 : 0;
+  for (let p = 0; p < px;) { // runs of one state are one rectangle
+    const s = state(p), from = p;
+    do p++; while (p < px && state(p) === s);
+    if (s < 0) continue;
+    c.fillStyle = colours[s];
+    c.fillRect(label + from, y, p - from, h);
+  }
   c.fillStyle = css("--bg");
-  if (b - a > 3) c.fillRect(b - 1, y, 1, h);
+  for (const p of ends) if (p < width) c.fillRect(p, y, 1, h); // between one wave and the next
 }
 const time = (ev) => { const r = canvas.getBoundingClientRect(); return view.from + Math.max(0, ev.clientX - r.left - label) / (r.width - label) * (view.to - view.from); };
 function clampView(g, from, to) {
