@@ -64,6 +64,23 @@ func (c *Capture) Close() error {
 	return f.Close()
 }
 
+// Usable is an error where nothing can be read of what was recorded.
+func (c *Capture) Usable() error {
+	if len(c.Dispatches)+len(c.Traces)+len(c.Counters)+len(c.Events) > 0 {
+		return nil
+	}
+	if len(c.Damage) > 0 {
+		return fmt.Errorf("nothing that was recorded can be read: %s", c.Damage[0])
+	}
+	if !c.Whole {
+		return errors.New("nothing was recorded: the capture ends before the first dispatch")
+	}
+	return errors.New("the capture holds no recording")
+}
+
+// Cut says whether part of the recording is missing, or could not be read.
+func (c *Capture) Cut() bool { return !c.Whole || len(c.Damage) > 0 }
+
 // IsCapture says whether a file that starts with these bytes is one.
 func IsCapture(b []byte) bool { return bytes.HasPrefix(b, []byte(magic)) }
 

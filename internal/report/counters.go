@@ -79,6 +79,9 @@ func gpuOf(d *capture.Device) (*gpu.GPU, error) {
 
 // Counters is the view of a capture's counters.
 func Counters(c *capture.Capture) (*Counted, error) {
+	if err := c.Usable(); err != nil {
+		return nil, err
+	}
 	out := &Counted{Schema: "rigprof/counters/1", Device: deviceDoc(&c.Device), Dispatches: []CounterDispatch{}, Quality: baseQuality(c)}
 	q := &out.Quality
 	g, err := gpuOf(&c.Device)

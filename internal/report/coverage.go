@@ -112,7 +112,7 @@ func (t *Traced) coverage(c *capture.Capture) {
 	q := &t.Quality
 	if len(c.Traces) == 0 {
 		if len(c.Dispatches) > 0 && c.Dispatches[0].Fault == "" {
-			q.Note(capture.Info, "record with rigprof trace", "the capture holds no thread traces")
+			q.Note(capture.Info, "record with rigprof trace", noTraces)
 		}
 		return
 	}
@@ -149,6 +149,9 @@ func (t *Traced) missing(c *capture.Capture, i int) (level, why, flag string) {
 			traced[tr.Engine] = true
 			full = full || tr.Full
 		}
+	}
+	if c.Cut() && waves && kernels && !full {
+		return capture.Loss, "part of the capture is missing", "take a whole copy of it, or record again"
 	}
 	var others []int
 	for e, arrays := range c.Device.Live {

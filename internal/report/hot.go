@@ -403,7 +403,11 @@ func newHot(device DeviceDoc, target string, parts []*hotPart, code *codeMap, ke
 		noteUnplaced(&h.Quality, "", unknown, unplaced)
 	}
 	if h.Profile.Total.Hits == 0 && !slices.ContainsFunc(h.Quality.Notes, func(n capture.Note) bool { return strings.HasPrefix(n.Text, noWaveThere) }) {
-		h.Quality.Note(capture.Warning, "a kernel of s_endpgm alone shows none; else trace them: --detail-engines, --unit, --simd", "no instruction was traced")
+		advice := "a kernel of s_endpgm alone shows none; else trace them: --detail-engines, --unit, --simd"
+		if slices.ContainsFunc(h.Quality.Notes, explainsNothing) {
+			advice = ""
+		}
+		h.Quality.Note(capture.Warning, advice, "no instruction was traced")
 	}
 	return h
 }

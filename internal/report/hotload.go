@@ -39,6 +39,9 @@ type hotStream struct {
 
 // HotCapture loads the instruction traces of a capture, which must stay open while views are made.
 func HotCapture(c *capture.Capture) (*Hot, error) {
+	if err := c.Usable(); err != nil {
+		return nil, err
+	}
 	q := newQuality() // of code objects
 	var code []loadedCode
 	for i := range c.Objects {

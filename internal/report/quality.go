@@ -43,6 +43,18 @@ type Quality struct {
 	Notes []capture.Note `json:"notes"`
 
 	lanes, laneWaves int64
+	cut              bool // of the recording, too, part is missing
+}
+
+// What remarks say that tell why nothing was traced.
+const (
+	endedEarly = " ended early: "
+	noTraces   = "the capture holds no thread traces"
+)
+
+// explainsNothing tells whether a remark says why there is no instruction: other flags would not have traced any.
+func explainsNothing(n capture.Note) bool {
+	return strings.Contains(n.Text, endedEarly) || n.Text == noTraces
 }
 
 // noLanes is why no output tells how many lanes an instruction had. Tokens and their fields: AMD rocprof-trace-decoder (MIT), which skips the one
@@ -166,7 +178,11 @@ func (q *Quality) table() Table {
 		t.Add("run on", what)
 	}
 	if n := len(q.EnginesWithData) + len(q.EnginesWithoutData); n > 0 {
-		t.Add(q.streams(), fmt.Sprintf("%d of %d with data, %s, %d tokens", len(q.EnginesWithData), n, Bytes(q.TraceBytes), q.Tokens))
+		of := fmt.Sprintf("%d of %d with data", len(q.EnginesWithData), n)
+		if q.cut {
+			of = fmt.Sprintf("%d with data of those that the cut capture still tells of", len(q.EnginesWithData))
+		}
+		t.Add(q.streams(), fmt.Sprintf("%s, %s, %d tokens", of, Bytes(q.TraceBytes), q.Tokens))
 		seen := fmt.Sprintf("%d complete, %d start only, %d end only", q.WavesComplete, q.WavesStartOnly, q.WavesEndOnly)
 		if q.WavesLaunched != nil {
 			seen = fmt.Sprintf("%d launched, ", *q.WavesLaunched) + seen
@@ -222,6 +238,9 @@ func (q *Quality) streams() string {
 // lost is what the streams lack, for people.
 func (q *Quality) lost() string {
 	var list []string
+	if q.cut {
+		list = append(list, "what is missing of the capture")
+	}
 	if q.BytesLost > 0 || q.PacketsLost > 0 {
 		list = append(list, fmt.Sprintf("%s unreadable, %d reports of lost tokens", Bytes(q.BytesLost), q.PacketsLost))
 	}

@@ -86,6 +86,9 @@ func familyOf(name string) gpu.Family {
 }
 
 func deviceDoc(d *capture.Device) DeviceDoc {
+	if d.Target == "" { // its record is lost
+		return DeviceDoc{Name: "an unknown GPU"}
+	}
 	return DeviceDoc{Name: d.Name, Target: d.Target, Simulated: &d.Simulated}
 }
 
@@ -131,8 +134,8 @@ func ahead(c *capture.Capture) int64 {
 // baseQuality is the part of the quality block that every recording has.
 func baseQuality(c *capture.Capture) Quality {
 	q := newQuality()
-	sim := c.Device.Simulated
-	q.Simulated = &sim
+	q.Simulated = deviceDoc(&c.Device).Simulated
+	q.cut = c.Cut()
 	if p := c.Device.StablePower; p != nil {
 		q.PowerState = "not stable"
 		if *p {
@@ -148,7 +151,7 @@ func baseQuality(c *capture.Capture) Quality {
 			}
 		}
 		if f := c.Dispatches[i].Fault; f != "" {
-			q.Note(capture.Loss, "", "%s ended early: %s", c.Dispatches[i].Kernel, f)
+			q.Note(capture.Loss, "", "%s"+endedEarly+"%s", c.Dispatches[i].Kernel, f)
 		}
 	}
 	if !c.Whole {
@@ -180,6 +183,9 @@ func (q *Quality) overhead(c *capture.Capture) {
 
 // Trace is the view of a capture's thread traces.
 func Trace(c *capture.Capture) (*Traced, error) {
+	if err := c.Usable(); err != nil {
+		return nil, err
+	}
 	scans := make([]*scanned, len(c.Traces))
 	parallel(len(scans), func(i int) { scans[i] = traceFile(&c.Traces[i]).scan(scan{keep: true, count: true}) })
 	return traceOf(c, scans), nil

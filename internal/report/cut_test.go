@@ -1,0 +1,65 @@
+package report
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rigprof/rigprof/internal/capture"
+)
+
+// A capture of which a copy lacks the end does not make up what it lacks: nothing is blamed on the flags, and where nothing is left there is no view.
+func TestCutCapture(t *testing.T) {
+	var b bytes.Buffer
+	w, err := capture.NewWriter(&b)
+	must(t, err)
+	must(t, w.Meta(capture.Meta{Tool: "rigprof trace"}))
+	must(t, w.Device(capture.Device{Name: "RX 7900 XTX", Target: "gfx1100", Family: "gfx11", Simulated: true, Live: [][]uint32{{1}, {1}}}))
+	start := b.Len()
+	must(t, w.Dispatch(launchOfTest(4)))
+	must(t, w.Trace(capture.Trace{Family: "gfx11", Buffer: 4096}, twoWaves()))
+	second := b.Len()
+	must(t, w.Trace(capture.Trace{Engine: 1, Family: "gfx11", Buffer: 4096}, twoWaves()))
+	must(t, w.Close())
+	read := func(file []byte) *capture.Capture {
+		c, err := capture.Read(bytes.NewReader(file), int64(len(file)))
+		must(t, err)
+		return c
+	}
+
+	for _, size := range []int{16, 20, start, start + 5} {
+		c := read(b.Bytes()[:size])
+		_, terr := Trace(c)
+		_, cerr := Counters(c)
+		_, herr := HotCapture(c)
+		for _, err := range []error{terr, cerr, herr} {
+			if err == nil || !strings.Contains(err.Error(), "nothing") {
+				t.Errorf("%d bytes: %v", size, err)
+			}
+		}
+	}
+
+	v, err := Trace(read(b.Bytes()[:second+5]))
+	must(t, err)
+	if !v.Quality.noted(capture.Loss, "part of the capture is missing") || slices.ContainsFunc(v.Quality.Notes, func(n capture.Note) bool { return strings.Contains(n.Advice, "--engines") }) {
+		t.Errorf("notes %+v", v.Quality.Notes)
+	}
+	if lost, engines := v.Quality.rowOf(t, "lost"), v.Quality.rowOf(t, "engines"); !strings.Contains(lost, "missing of the capture") || strings.Contains(engines, "1 of 1") {
+		t.Errorf("lost %q, engines %q", lost, engines)
+	}
+
+	// The whole one, and one whose record of the device alone is damaged.
+	file := bytes.Clone(b.Bytes())
+	v, err = Trace(read(file))
+	must(t, err)
+	if lost := v.Quality.rowOf(t, "lost"); strings.Contains(lost, "capture") || *v.Quality.Simulated != true {
+		t.Errorf("whole: lost %q", lost)
+	}
+	file[bytes.Index(file, []byte("RX 7900"))]++
+	v, err = Trace(read(file))
+	must(t, err)
+	if v.Quality.Simulated != nil || v.Device.Simulated != nil || v.Quality.rowOf(t, "run on") != "" || v.title() != "an unknown GPU" {
+		t.Errorf("without a device: %+v %q", v.Device, v.Quality.rowOf(t, "run on"))
+	}
+}
