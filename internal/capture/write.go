@@ -53,6 +53,11 @@ func Create(path string) (*Writer, string, error) {
 	name := path
 	for i := 1; ; i++ {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+		if errors.Is(err, fs.ErrExist) && i == 1 {
+			if st, serr := os.Stat(path); serr == nil && !st.Mode().IsRegular() {
+				return nil, "", fmt.Errorf("create capture: %s is no file that could be one (%v)", path, kindOfFile(st.Mode()))
+			}
+		}
 		if errors.Is(err, fs.ErrExist) && i < maxNames {
 			name = stem + "-" + strconv.Itoa(i) + ext
 			continue
@@ -68,6 +73,14 @@ func Create(path string) (*Writer, string, error) {
 		w.file = f
 		return w, name, nil
 	}
+}
+
+// kindOfFile names what is no regular file.
+func kindOfFile(m fs.FileMode) string {
+	if m.IsDir() {
+		return "a folder"
+	}
+	return "a device, pipe or socket"
 }
 
 // Close ends the recording and closes the file that Create made.
