@@ -67,7 +67,7 @@ func (o *countersOptions) validate() error {
 func runCounters(ctx context.Context, e *env, o countersOptions) error {
 	r, err := o.begin(ctx, e, "counters")
 	if err != nil {
-		return recordError(err)
+		return o.recordError(err)
 	}
 	out, err := session.Count(ctx, session.CountOptions{Options: r.Options, Names: o.Events, Unverified: o.Unverified})
 	return r.end(e, &o.recordOptions, out, err, func(c *capture.Capture) (view, *report.Quality, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/codeobj"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/report"
 	"github.com/rigprof/rigprof/internal/sqtt"
@@ -29,7 +32,7 @@ func newDecodeCmd(e *env) *cobra.Command {
 		Short: "Decode thread trace files of any AMD tool: waves, tokens, clock",
 		Long: `Decode thread trace files: the bytes that shader engines wrote, one file an engine.
 
-RDNA streams say by themselves which format they have; for gfx9 name the --target. With --code the instructions that traced waves
+RDNA streams say by themselves which format they have; for gfx9 name the --target, or give the --code. With --code the instructions that traced waves
 executed are shown too, in table, csv (one row an instruction) and json ("inst_waves": rows of time, stall, cycles, category, address; of
 waves that run more than 16384 instructions in parts, whose "first" numbers their first instruction).`,
 		Example: `  rigprof decode --target gfx1100 se0.sqtt se1.sqtt
@@ -46,7 +49,7 @@ waves that run more than 16384 instructions in parts, whose "first" numbers thei
 		},
 	}
 	o.flags(cmd, "packets")
-	cmd.Flags().StringVar(&o.Target, "target", "", "`target` that wrote the traces, gfx1100 or just gfx11 (default: what the streams say)")
+	cmd.Flags().StringVar(&o.Target, "target", "", "`target` that wrote the traces, gfx1100 or just gfx11 (default: what they and --code say)")
 	cmd.Flags().StringVar(&o.Header, "gfx9-header", "auto", "whether a gfx9 file starts with a tool's 8-byte header: auto, yes or no")
 	cmd.Flags().StringArrayVar(&o.Code, "code", nil, "code object that ran and its load address, `FILE[@BASE]`: shows the traced waves' instructions")
 	cmd.Flags().BoolVar(&o.Strict, "strict", false, "exit with 3 where the data is not whole")
@@ -133,7 +136,7 @@ func readStreams(e *env, names []string, o decodeOptions) (files []report.Stream
 	}
 	for _, name := range names {
 		open := func() (io.ReadCloser, error) { return os.Open(name) }
-		if st, serr := os.Stat(name); name == "-" || serr == nil && !st.Mode().IsRegular() && !st.IsDir() {
+		if readOnce(name) {
 			kept, size, err := spool(e.In, name)
 			if err != nil {
 				done()
@@ -150,6 +153,12 @@ func readStreams(e *env, names []string, o decodeOptions) (files []report.Stream
 		files = append(files, f)
 	}
 	return files, done, nil
+}
+
+// readOnce tells of standard input, a pipe or a device: what cannot be read from its beginning again.
+func readOnce(name string) bool {
+	st, err := os.Stat(name)
+	return name == "-" || err == nil && !st.Mode().IsRegular() && !st.IsDir()
 }
 
 // spool keeps what can be read once alone, standard input or a pipe, in a file without a name: views read streams more than once.
@@ -189,14 +198,57 @@ func readStream(name string, open func() (io.ReadCloser, error), o decodeOptions
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return f, err
 	}
+	if err := noTrace(name, head[:n]); err != nil {
+		return f, err
+	}
 	if o.Target == "" {
 		f.Family = sqtt.FamilyOf(head[:n])
 		if _, ok := sqtt.ReadSoftwareHeader(head[:n]); ok {
 			f.Family = gpu.GFX9
 		}
 		if f.Family == gpu.Unknown {
+			f.Family = codeFamily(o.Code)
+		}
+		if f.Family == gpu.Unknown {
+			if n == 0 {
+				return f, fmt.Errorf("%s is empty", name)
+			}
 			return f, fmt.Errorf("%s does not say which GPU wrote it: give --target gfx942, gfx1100, …", name)
 		}
 	}
 	return f, nil
+}
+
+// noTrace is an error for files of other kinds, by how they begin.
+func noTrace(name string, head []byte) error {
+	switch {
+	case capture.IsCapture(head):
+		return fmt.Errorf("%s is a capture, no trace file: 'rigprof show %s' shows it; hotspots, annotate, waves and export take one capture, by its file's name", name, name)
+	case bytes.HasPrefix(head, []byte("\x7fELF")), bytes.HasPrefix(head, []byte("__CLANG_OFFLOAD_BUNDLE__")):
+		return fmt.Errorf("%s holds code, no trace: give it with --code %s@BASE beside the trace files", name, name)
+	}
+	return nil
+}
+
+// codeFamily is the family of all code objects given, if they have the same one.
+func codeFamily(list []string) gpu.Family {
+	code, err := readCodes(list)
+	if err != nil {
+		return gpu.Unknown // who uses the code tells
+	}
+	family := gpu.Unknown
+	for _, c := range code {
+		objects, err := codeobj.Objects(c.Data)
+		if err != nil {
+			return gpu.Unknown
+		}
+		for _, o := range objects {
+			f := gpu.FamilyOf(o.Target.Processor)
+			if f == gpu.Unknown || family != gpu.Unknown && f != family {
+				return gpu.Unknown
+			}
+			family = f
+		}
+	}
+	return family
 }

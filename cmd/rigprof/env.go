@@ -163,6 +163,18 @@ func (e *env) readSettings(cmd *cobra.Command) error {
 	if path == "" {
 		return nil
 	}
+	if st, err := os.Stat(path); err != nil {
+		return fmt.Errorf("read settings: %w", err)
+	} else if st.IsDir() {
+		return fmt.Errorf("read settings: %s is a folder", path)
+	}
+	switch ext := strings.TrimPrefix(filepath.Ext(path), "."); {
+	case slices.Contains(viper.SupportedExts, ext):
+	case ext == "": // whatever it is called, it is what rigprof.yaml would be
+		e.Config.SetConfigType("yaml")
+	default:
+		return fmt.Errorf("read settings: %s: want a file whose name ends in .yaml", path)
+	}
 	e.Config.SetConfigFile(path)
 	if err := e.Config.ReadInConfig(); err != nil {
 		return fmt.Errorf("read settings: %w", err)

@@ -62,6 +62,9 @@ func (o *hotOptions) load(e *env, args []string) (h *report.Hot, done func(), er
 }
 
 func isCapture(path string) bool {
+	if readOnce(path) { // what is read here would be missing later
+		return false
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return false

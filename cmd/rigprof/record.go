@@ -159,7 +159,7 @@ func (r *recording) end(e *env, o *recordOptions, out *session.Outcome, err erro
 	if len(c.Dispatches) == 0 {      // nothing ran: no capture to keep
 		if err != nil {
 			_ = os.Remove(r.path) // ours, and without content
-			return recordError(err)
+			return o.recordError(err)
 		}
 	}
 	v, q, verr := show(c)
@@ -168,7 +168,7 @@ func (r *recording) end(e *env, o *recordOptions, out *session.Outcome, err erro
 	}
 	e.notef("capture %s ('rigprof show %s' shows it again)", r.path, r.path)
 	if err != nil {
-		return recordError(err)
+		return o.recordError(err)
 	}
 	if verr != nil {
 		return verr
@@ -186,9 +186,12 @@ func (r *recording) end(e *env, o *recordOptions, out *session.Outcome, err erro
 }
 
 // recordError gives a time-out its exit code; all else is the commands' own.
-func recordError(err error) error {
+func (o *recordOptions) recordError(err error) error {
 	if _, ok := errors.AsType[*session.TimeoutError](err); ok {
 		return &codeError{exitTimeout, err}
+	}
+	if errors.Is(err, context.DeadlineExceeded) { // nothing but --timeout sets a deadline
+		return &codeError{exitTimeout, fmt.Errorf("--timeout %v passed before the kernel ended: %w", o.Timeout, err)}
 	}
 	if le, ok := errors.AsType[*launch.Error](err); ok && len(le.Detail) > 0 {
 		return fmt.Errorf("%s\n  %s", le.Error(), strings.Join(le.Detail, "\n  "))

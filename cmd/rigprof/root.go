@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -32,7 +33,7 @@ func newRootCmd(e *env) *cobra.Command {
 			if err := e.configure(cmd); err != nil && cmd.Name() != "version" { // which works whatever the settings say
 				return err
 			}
-			return nil
+			return keepInputs(cmd, args)
 		},
 	}
 	root.Version = buildVersion()
@@ -94,6 +95,33 @@ func buildVersion() string {
 		return bi.Main.Version
 	}
 	return "devel"
+}
+
+// keepInputs refuses an output that would replace a file that the command reads.
+func keepInputs(cmd *cobra.Command, args []string) error {
+	f := cmd.Flags().Lookup("output")
+	if f == nil {
+		return nil
+	}
+	out, err := os.Stat(f.Value.String())
+	if err != nil || !out.Mode().IsRegular() { // new, or a device
+		return nil
+	}
+	inputs := slices.Clone(args)
+	if code, err := cmd.Flags().GetStringArray("code"); err == nil {
+		for _, c := range code {
+			inputs = append(inputs, c)
+			if i := strings.LastIndexByte(c, '@'); i > 0 {
+				inputs = append(inputs, c[:i])
+			}
+		}
+	}
+	for _, in := range inputs {
+		if st, err := os.Stat(in); err == nil && os.SameFile(st, out) {
+			return fmt.Errorf("--output %s would replace %s, which the command reads", f.Value, in)
+		}
+	}
+	return nil
 }
 
 // oneOf is nil if value is one of the allowed ones of a flag.

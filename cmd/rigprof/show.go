@@ -21,7 +21,7 @@ type showOptions struct {
 func newShowCmd(e *env) *cobra.Command {
 	var o showOptions
 	cmd := &cobra.Command{
-		Use:     "show CAPTURE",
+		Use:     "show CAPTURE|-",
 		Short:   "Show a capture again, in any format",
 		Example: "  rigprof show vadd.rigprof\n  rigprof show --format chrome -o vadd.json vadd.rigprof",
 		Args:    cobra.ExactArgs(1),
@@ -30,11 +30,11 @@ func newShowCmd(e *env) *cobra.Command {
 				return err
 			}
 			e.started = true
-			c, err := capture.Open(args[0])
+			c, done, err := openCapture(e, args[0])
 			if err != nil {
 				return err
 			}
-			defer func() { _ = c.Close() }() // only read
+			defer done()
 			v, q, err := o.view(c)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
@@ -51,6 +51,26 @@ func newShowCmd(e *env) *cobra.Command {
 	cmd.Flags().BoolVar(&o.HostTime, "host-time", false, hostTimeHelp)
 	cmd.Flags().BoolVar(&o.Strict, "strict", false, "exit with 3 where the data is less than was asked for")
 	return cmd
+}
+
+// openCapture opens a capture, also one that can be read once alone. Call done at the end.
+func openCapture(e *env, name string) (c *capture.Capture, done func(), err error) {
+	if !readOnce(name) {
+		if c, err = capture.Open(name); err != nil {
+			return nil, nil, err
+		}
+		return c, func() { _ = c.Close() }, nil // only read
+	}
+	kept, size, err := spool(e.In, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	done = func() { _ = kept.Close() } // only read
+	if c, err = capture.Read(kept, size); err != nil {
+		done()
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return c, done, nil
 }
 
 func (o *showOptions) validate() error {

@@ -83,7 +83,7 @@ func intList(flag, s, all string) ([]int, error) {
 func runTrace(ctx context.Context, e *env, o traceOptions) error {
 	r, err := o.begin(ctx, e, "trace")
 	if err != nil {
-		return recordError(err)
+		return o.recordError(err)
 	}
 	o.trace.Options = r.Options
 	out, err := session.Trace(ctx, o.trace)
