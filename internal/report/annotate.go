@@ -19,6 +19,7 @@ type Annotated struct {
 	Total     analysis.Cost `json:"total"`
 	Cycles    int64         `json:"cycles"`
 	Functions []AnnotFunc   `json:"functions"` // those that ran, the most expensive first
+	Elsewhere AnnotRest     `json:"elsewhere"` // the rest of the total
 	Quality   Quality       `json:"quality"`
 }
 
@@ -40,16 +41,29 @@ type AnnotInsn struct {
 	Exposed int64 `json:"exposed"`
 }
 
+// AnnotRest is the cost that no instruction of the functions has.
+type AnnotRest struct {
+	What string `json:"what"`
+	analysis.Cost
+	Cycles  int64 `json:"cycles"`
+	Exposed int64 `json:"exposed"`
+}
+
 // Annotate lays costs beside the code; an empty name takes every function that ran.
 func (h *Hot) Annotate(name string) (*Annotated, error) {
 	a := &Annotated{
 		Schema: "rigprof/annotate/1", Device: h.Device, Total: h.Profile.Total, Cycles: h.Profile.Total.Cycles(), Functions: []AnnotFunc{},
 		Quality: h.Quality,
 	}
+	rest, covered := &a.Elsewhere, analysis.Cost{}
+	rest.What = "waves or code that no code object here covers"
+	if name != "" {
+		rest.What += ", or of other functions"
+	}
 	at := map[analysis.Where]analysis.Cost{}
 	ran := map[int]bool{}
 	for i := range h.Profile.Insts {
-		if c := &h.Profile.Insts[i]; c.Hits > 0 { // one for each kernel that ran it
+		if c := &h.Profile.Insts[i]; c.Cost != (analysis.Cost{}) { // one for each kernel that ran it
 			sum := at[c.Where]
 			sum.Add(c.Cost)
 			at[c.Where] = sum
@@ -69,17 +83,24 @@ func (h *Hot) Annotate(name string) (*Annotated, error) {
 		}
 		for _, f := range asm.Functions {
 			af := AnnotFunc{Name: f.Name, Addr: f.Addr, object: obj}
+			var sum analysis.Cost
 			for _, in := range f.Insts {
 				l := AnnotInsn{AsmInst: in, Cost: at[analysis.Where{Object: obj, PC: in.Addr}]}
 				l.Cycles, l.Exposed = l.Cost.Cycles(), l.Cost.Exposed()
-				af.Cycles += l.Cycles
+				sum.Add(l.Cost)
 				af.Lines = append(af.Lines, l)
 			}
-			if af.Cycles > 0 {
+			if af.Cycles = sum.Cycles(); sum != (analysis.Cost{}) {
 				a.Functions = append(a.Functions, af)
+				covered.Add(sum)
 			}
 		}
 	}
+	rest.Cost = analysis.Cost{
+		Hits: a.Total.Hits - covered.Hits, Idle: a.Total.Idle - covered.Idle, Stall: a.Total.Stall - covered.Stall, Issue: a.Total.Issue - covered.Issue,
+		Hidden: a.Total.Hidden - covered.Hidden,
+	}
+	rest.Cycles, rest.Exposed = rest.Cost.Cycles(), rest.Cost.Exposed()
 	slices.SortStableFunc(a.Functions, func(x, y AnnotFunc) int { return cmp.Compare(y.Cycles, x.Cycles) })
 	if len(a.Functions) == 0 && name != "" {
 		return nil, fmt.Errorf("no traced instruction in %q; traced: %s", name, strings.Join(h.traced(), ", "))
@@ -156,8 +177,8 @@ func (a *Annotated) WriteText(w io.Writer, o AnnotateText) error {
 				colour(o.Colour && c != "", plain))
 		}
 	}
-	if rest := a.Cycles - a.sum(); rest != 0 {
-		line("\n%d cycles of waves or code that no code object here covers\n", rest)
+	if rest := &a.Elsewhere; !rest.none() {
+		line("\n%d cycles of %s\n", rest.Cycles, rest.What)
 	}
 	for _, n := range a.Quality.Notes {
 		line("%s\n", Printable(noteLine(n)))
@@ -172,15 +193,10 @@ func colour(on bool, c string) string {
 	return c
 }
 
-func (a *Annotated) sum() int64 {
-	var n int64
-	for i := range a.Functions {
-		n += a.Functions[i].Cycles
-	}
-	return n
-}
+// none says whether the functions have it all.
+func (r *AnnotRest) none() bool { return r.Cost == analysis.Cost{} }
 
-// CSV is one row an instruction.
+// CSV is one row an instruction, and one of what they lack to the total, if anything.
 func (a *Annotated) CSV() *Table {
 	t := &Table{Columns: []Column{
 		Text("function"), Text("simulated"), Text("address"), Text("instruction"), Text("file"), Number("line"), Number("hits"), Number("cycles"), Number("stall"), Number("idle"),
@@ -196,6 +212,9 @@ func (a *Annotated) CSV() *Table {
 			}
 			t.Add(f.Name, orNil(a.Device.Simulated), fmt.Sprintf("%#x", l.Addr), l.Text, file, line, l.Hits, l.Cycles, l.Stall, l.Idle, l.Issue, l.Hidden, l.Exposed)
 		}
+	}
+	if r := &a.Elsewhere; !r.none() {
+		t.Add(nil, orNil(a.Device.Simulated), nil, r.What, nil, nil, r.Hits, r.Cycles, r.Stall, r.Idle, r.Issue, r.Hidden, r.Exposed)
 	}
 	return t
 }
