@@ -116,15 +116,41 @@ func (h *Hot) WriteHTML(w io.Writer) error {
 	if err := b64.Close(); err != nil {
 		return err
 	}
-	simulated := ""
+	badges := ""
 	if h.Device.simulated() {
-		simulated = `<span class="simulated">simulated: times are modelled</span>`
+		badges = badge("simulated: times are modelled")
+	}
+	if lacks := h.Quality.lacks(); lacks != "" {
+		badges += badge("not whole: " + lacks)
 	}
 	title := html.EscapeString(fmt.Sprintf("rigprof: %s (%s)", h.Device.Name, h.Device.Target))
 	note := html.EscapeString(fmt.Sprintf("%s with %d instructions, %d wave cycles", Plural(h.Profile.Waves, "wave"), h.Profile.Total.Hits, d.Cycles))
 	_, err = strings.NewReplacer("{{.Title}}", title, "{{.Note}}", note, "{{.Style}}", pageCSS, "{{.Script}}", pageJS,
-		"{{.Data}}", string(doc), "{{.Records}}", packed.String(), "{{.Simulated}}", simulated).WriteString(w, pageHTML)
+		"{{.Data}}", string(doc), "{{.Records}}", packed.String(), "{{.Badges}}", badges).WriteString(w, pageHTML)
 	return err
+}
+
+func badge(text string) string { return `<span class="badge">` + html.EscapeString(text) + `</span>` }
+
+// lacks says in short what is missing of the data, which every number of the page then lacks: nothing is "".
+func (q *Quality) lacks() string {
+	var list []string
+	if len(q.BufferFull) > 0 {
+		list = append(list, "buffer full on engine "+ints(q.BufferFull))
+	}
+	if n := q.WavesStartOnly + q.WavesEndOnly; n > 0 {
+		list = append(list, fmt.Sprintf("%d of %s whole", q.WavesComplete, Plural(q.WavesComplete+n, "wave")))
+	}
+	if q.BytesLost > 0 || q.PacketsLost > 0 {
+		list = append(list, fmt.Sprintf("%s unreadable, %d reports of lost tokens", Bytes(q.BytesLost), q.PacketsLost))
+	}
+	if len(list) == 0 && slices.ContainsFunc(q.Notes, func(n capture.Note) bool { return n.Level == capture.Loss }) {
+		list = append(list, "data is lost")
+	}
+	if len(list) > 0 {
+		list = append(list, "see Quality")
+	}
+	return strings.Join(list, ", ")
 }
 
 func (h *Hot) pageData() (*pageData, error) {

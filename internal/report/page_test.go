@@ -161,6 +161,43 @@ func TestPageStates(t *testing.T) {
 	}
 }
 
+// TestPageBadges checks that whoever opens the page sees at once what its numbers lack, and that it is red.
+func TestPageBadges(t *testing.T) {
+	yes := true
+	for _, tt := range []struct {
+		lose func(q *Quality)
+		want string
+	}{
+		{func(q *Quality) {}, ""},
+		{func(q *Quality) { q.Note(capture.Info, "", "all is well") }, ""},
+		{func(q *Quality) { q.BufferFull, q.WavesStartOnly = []int{0, 2}, 1 }, "not whole: buffer full on engine 0, 2, 0 of 1 wave whole, see Quality"},
+		{func(q *Quality) { q.WavesComplete, q.WavesEndOnly = 3, 2 }, "not whole: 3 of 5 waves whole, see Quality"},
+		{func(q *Quality) { q.BytesLost, q.PacketsLost = 2048, 3 }, "not whole: 2 KiB unreadable, 3 reports of lost tokens, see Quality"},
+		{func(q *Quality) { q.Note(capture.Loss, "", "the capture <ended> early") }, "not whole: data is lost, see Quality"},
+	} {
+		h := hotOfTest(t)
+		h.Device.Simulated, h.Quality = &yes, newQuality()
+		tt.lose(&h.Quality)
+		var b bytes.Buffer
+		must2(t, h.WriteHTML(&b))
+		header, _, _ := strings.Cut(b.String(), "</header>")
+		want := badge("simulated: times are modelled")
+		if tt.want != "" {
+			want += badge(tt.want)
+		}
+		if !strings.Contains(header, "</h1>"+want+`<span class="note">`) {
+			t.Errorf("no %s in %s", want, header[strings.Index(header, "<header>"):])
+		}
+	}
+	h := hotOfTest(t)
+	h.Quality.BufferFull = []int{0}
+	var b bytes.Buffer
+	must2(t, h.WriteHTML(&b))
+	if got := inBrowser(t, b.String(), `return [...document.querySelectorAll("header .badge")].map((e) => getComputedStyle(e).backgroundColor).join(" ");`); got != "rgb(217, 83, 79) rgb(217, 83, 79)" {
+		t.Errorf("badges are %q", got)
+	}
+}
+
 // TestPageCapture opens the page of a real trace of three dispatches and half a million instructions: it shows the dispatch with most cycles, and what the terminal shows.
 func TestPageCapture(t *testing.T) {
 	h := captureHot(t, "gfx1200/gemmbig")
