@@ -29,7 +29,8 @@ type hotStream struct {
 	cu     int
 	kernel int32 // that the dispatch ran, by its number; 0: the waves' first instructions tell
 
-	siteRoom int // of a test: less than the constant
+	siteRoom int   // of a test: less than the constant
+	called   int64 // traced waves whose first known instruction stands in a function that is no kernel
 
 	scanned  *scanned // of the first pass
 	crowd    *crowd
@@ -266,6 +267,13 @@ func makeHot(device DeviceDoc, target string, streams []*hotStream, code []loade
 	}
 	h := newHot(device, target, parts, l.m, kernels, quality)
 	noteOtherKernels(&h.Quality, h.Profile, l.other)
+	var called int64
+	for _, s := range streams {
+		called += s.called
+	}
+	if called > 0 {
+		h.Quality.Note(capture.Info, "", "%s first found inside a function that kernels call: the cycles are shown as that function's, as no token tells who called it", Plural(called, "wave"))
+	}
 	return h
 }
 
@@ -309,6 +317,17 @@ func (l *hotLoad) kernelAt(s *hotStream, pc uint64) int32 {
 	return 0
 }
 
+// called tells whether what stands for a kernel is a function that only others can call.
+func (l *hotLoad) called(kernel int32) bool {
+	for i, first := range l.first {
+		if k := int(kernel - first); k >= 0 && k < len(l.m.funcs[i]) {
+			f := &l.m.funcs[i][k]
+			return !f.Kernel && !f.gap && len(l.code[i].object.Kernels) > 0
+		}
+	}
+	return false
+}
+
 // feed gives the stream's traced waves to a run. It tells how many begin or end outside the stream. The first time it looks at all waves.
 func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 	o := scan{}
@@ -323,6 +342,7 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 		}
 		return 0
 	}
+	s.called = 0
 	prog := programOf(load.arch, load.code)
 	sites := newSiteTable(run, prog, load.code, load.other, cmp.Or(s.siteRoom, maxSiteRoom))
 	type life struct {
@@ -353,6 +373,9 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 				}
 				if l.kernel = k; k > 0 {
 					open[key] = l
+					if in.PC != p.StartPC && load.called(k) {
+						s.called++
+					}
 				}
 			}
 			recs = append(recs, analysis.Inst{Time: int64(in.Time), Stall: clamp32(in.Stall), Dur: clamp32(in.Dur), Site: sites.of(l.kernel, in)})
