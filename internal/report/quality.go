@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/gpu"
 )
 
 // Quality says how far an output can be trusted; every output carries one. Null means unknown.
@@ -58,8 +59,11 @@ func explainsNothing(n capture.Note) bool {
 }
 
 // noLanes is why no output tells how many lanes an instruction had. Tokens and their fields: AMD rocprof-trace-decoder (MIT), which skips the one
-// token that could tell.
-const noLanes = "no token tells: WAVE_START has the lanes at a wave's start, and what the bits of GFX12's EXEC_POPCOUNT mean no public source says"
+// token that could tell, of gfx12 alone.
+const (
+	noLanes      = "no token tells: WAVE_START has the lanes at a wave's start"
+	noLanesGFX12 = noLanes + ", and what the bits of EXEC_POPCOUNT mean no public source says"
+)
 
 // Unmeasured is a counter without a value, and why.
 type Unmeasured struct {
@@ -100,7 +104,11 @@ func (q *Quality) stream(engine Index, r *scanned) {
 	q.WavesStartOnly += r.Losses.DroppedStarts + r.Losses.OpenAtEnd
 	q.WavesEndOnly += r.Losses.DroppedEnds
 	q.WavesMisplaced += r.misplaced()
-	q.LanesNA = noLanes
+	if r.Family == gpu.GFX12 {
+		q.LanesNA = noLanesGFX12
+	} else if q.LanesNA == "" {
+		q.LanesNA = noLanes
+	}
 	if q.lanes, q.laneWaves = q.lanes+r.lanes, q.laneWaves+r.laneWaves; q.laneWaves > 0 {
 		mean := math.Round(100*float64(q.lanes)/float64(q.laneWaves)) / 100
 		q.LanesAtStart = &mean

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -148,6 +149,18 @@ func TestStreams(t *testing.T) {
 		q := Quality{EnginesWithData: c.with, EnginesWithoutData: c.without}
 		if !strings.Contains(q.rowOf(t, c.what), " with data, ") {
 			t.Errorf("%v and %v: %q", c.with, c.without, q.table().Rows)
+		}
+	}
+}
+
+// TestLanesReason checks that only gfx12's streams are said to have a token that nobody can read.
+func TestLanesReason(t *testing.T) {
+	for family, want := range map[gpu.Family]bool{gpu.GFX9: false, gpu.GFX11: false, gpu.GFX12: true} {
+		q := newQuality()
+		q.stream(0, &scanned{Result: sqtt.Result{Family: family, Bytes: 8}, lanes: 32, laneWaves: 1})
+		q.stream(1, &scanned{Result: sqtt.Result{Family: family, Bytes: 8}})
+		if text := fmt.Sprint(q.table().Rows); strings.Contains(text, "EXEC_POPCOUNT") != want || !strings.Contains(text, "32 on average when a wave starts; per instruction n/a: no token tells") {
+			t.Errorf("%v: %s", family, text)
 		}
 	}
 }
