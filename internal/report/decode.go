@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -147,7 +148,68 @@ func decodedOf(files []StreamFile, scans []*scanned) (*Decoded, error) {
 		}
 	}
 	notes.into(q)
-	return d, nil
+	return d, twice(files, scans, q)
+}
+
+// twice warns of files whose bytes are the same: what they hold is counted once for each. Only what is alike in all sums is compared.
+func twice(files []StreamFile, scans []*scanned, q *Quality) error {
+	type sums struct {
+		bytes, waves, lanes int64
+		end                 sqtt.Cycles
+		family              gpu.Family
+	}
+	alike := map[sums][]int{} // files of which no two are the same
+	for i, r := range scans {
+		if r.waves == 0 { // engines that had nothing to do may well say the same
+			continue
+		}
+		k := sums{r.Bytes, r.waves, r.lanes, r.End, r.Family}
+		same := false
+		for _, j := range alike[k] {
+			var err error
+			if same, err = sameBytes(&files[i], &files[j]); err != nil {
+				return err
+			}
+			if same {
+				what := files[j].Name + " and " + files[i].Name + " hold the same: it"
+				if files[i].Name == files[j].Name {
+					what = files[i].Name + " is given more than once: what it holds"
+				}
+				q.Note(capture.Warning, "give each file once", "%s is counted again each time", what)
+				break
+			}
+		}
+		if !same && len(alike[k]) < maxAlike {
+			alike[k] = append(alike[k], i)
+		}
+	}
+	return nil
+}
+
+// maxAlike bounds how many files each file is compared with.
+const maxAlike = 4
+
+func sameBytes(a, b *StreamFile) (bool, error) {
+	f, err := a.Open()
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", a.Name, err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	same, buf := true, make([]byte, scanPiece)
+	err = b.pieces(func(p []byte, _ bool) error {
+		n, err := io.ReadFull(f, buf[:len(p)])
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+			return fmt.Errorf("%s: %w", a.Name, err)
+		}
+		if same = bytes.Equal(buf[:n], p); !same {
+			return errEnough
+		}
+		return nil
+	})
+	if err == errEnough {
+		err = nil
+	}
+	return same, err
 }
 
 func streamOf(f *StreamFile, r *scanned) Stream {

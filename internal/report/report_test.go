@@ -343,6 +343,42 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestTwice checks that a file given twice, or its copy, is told of, and that files which are merely alike are not.
+func TestTwice(t *testing.T) {
+	file := func(name string, b []byte) StreamFile {
+		return StreamFile{Name: name, Open: bytesOf(b), Family: gpu.FamilyOf("gfx1100")}
+	}
+	scanOf := func(f StreamFile) *scanned { return f.scan(scan{}) }
+	other := slices.Clone(twoWaves())
+	other[len(other)-1] ^= 0x80
+	if a, b := scanOf(file("", other)), scanOf(file("", twoWaves())); a.Bytes != b.Bytes || a.waves != b.waves || a.End != b.End {
+		t.Fatalf("not alike: %+v, %+v", a.Result, b.Result)
+	}
+	for _, tt := range []struct {
+		files []StreamFile
+		want  []string
+	}{
+		{[]StreamFile{file("a", twoWaves()), file("b", other), file("idle0", twoWaves()[:8]), file("idle1", twoWaves()[:8])}, nil},
+		{[]StreamFile{file("a", twoWaves()), file("b", other), file("a", twoWaves()), file("c", other)}, []string{"a is given more than once: what it holds is counted again each time", "b and c hold the same: it is counted again each time"}},
+	} {
+		decoded, err := Decode(tt.files)
+		must(t, err)
+		h, err := HotFiles("gfx1100", tt.files, nil)
+		must(t, err)
+		for _, q := range []*Quality{&decoded.Quality, &h.Quality} {
+			var got []string
+			for _, n := range q.Notes {
+				if strings.Contains(n.Text, "counted again") {
+					got = append(got, n.Text)
+				}
+			}
+			if !slices.Equal(got, tt.want) || (len(tt.want) > 0 && !q.Warned()) {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		}
+	}
+}
+
 func TestWriteJSON(t *testing.T) {
 	var b bytes.Buffer
 	must(t, WriteJSON(&b, map[string]any{"a": []any{}, "b": []any{map[string]any{"x": "}\",[{"}, 2}, "c": "<&>"}))
