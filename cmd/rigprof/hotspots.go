@@ -36,6 +36,9 @@ func (o *hotOptions) hotFlags(cmd *cobra.Command) {
 // load reads what the arguments name. Close what it gives once every view is made.
 func (o *hotOptions) load(e *env, args []string) (h *report.Hot, done func(), err error) {
 	if len(args) == 1 && isCapture(args[0]) {
+		if flag := o.ofTraceFiles(); flag != "" {
+			return nil, nil, &codeError{exitUsage, fmt.Errorf("--%s is for trace files: %s is a capture, which says itself what it holds", flag, args[0])}
+		}
 		c, err := capture.Open(args[0])
 		if err != nil {
 			return nil, nil, err
@@ -59,6 +62,19 @@ func (o *hotOptions) load(e *env, args []string) (h *report.Hot, done func(), er
 		return nil, nil, err
 	}
 	return h, done, nil
+}
+
+// ofTraceFiles is a flag given that says nothing for captures.
+func (o *hotOptions) ofTraceFiles() string {
+	switch {
+	case len(o.Code) > 0:
+		return "code"
+	case o.Target != "":
+		return "target"
+	case o.Header != "auto":
+		return "gfx9-header"
+	}
+	return ""
 }
 
 func isCapture(path string) bool {

@@ -131,6 +131,9 @@ func decodedOf(files []StreamFile, scans []*scanned) (*Decoded, error) {
 		if h := r.header; r.Family == gpu.GFX9 && h != gpu.Unknown && h != gpu.GFX9 {
 			notes.add(name, capture.Warning, "begins with the header of a "+h.String()+" trace but was read as gfx9", "is --target right?")
 		}
+		if h, asked := r.header, files[i].Family; asked != gpu.GFX9 && asked != gpu.Unknown && h != gpu.Unknown && h != asked {
+			notes.add(name, capture.Warning, "begins with the header of a "+h.String()+" trace and was read as that, not as "+asked.String(), "is --target right?")
+		}
 		if r.Header > 0 {
 			notes.add(name, capture.Info, "the first 8 bytes are a tool's header and were left out", "--gfx9-header no reads them as tokens")
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/isa"
 	"github.com/rigprof/rigprof/internal/sqtt"
 )
@@ -45,7 +46,11 @@ type decodedCode struct {
 
 // WithCode adds the instructions of the traced waves, with their places in the given code objects.
 func (d *Decoded) WithCode(target string, codeFiles []CodeFile) error {
-	target, code, err := openCode(target, codeFiles)
+	names, families := make([]string, len(d.Streams)), make([]gpu.Family, len(d.Streams))
+	for i := range d.Streams {
+		names[i], families[i] = d.Streams[i].File, d.Streams[i].family
+	}
+	target, code, err := openCode(target, codeFiles, names, families)
 	if err != nil {
 		return err
 	}
@@ -57,28 +62,47 @@ func (d *Decoded) WithCode(target string, codeFiles []CodeFile) error {
 	mapCode(arch, code)
 	d.code = &decodedCode{arch: arch, code: code, prog: programOf(arch, code), names: map[uint64][2]string{}}
 	unplaced := make([]int64, len(d.Streams))
+	cut := make([]int64, len(d.Streams))
+	fits := make([][]fit, len(d.Streams))
 	why := make([]sqtt.Unplaced, len(d.Streams))
 	errs := make([]error, len(d.Streams))
 	parallel(len(d.Streams), func(i int) {
 		s := &d.Streams[i]
+		ends := map[[3]uint8]cutOff{}
+		table := newFitTable(d.code.prog, code)
 		why[i], errs[i] = s.walk(d.code, func(p *sqtt.WaveInsts) error {
-			if p.Last {
-				s.waves++
+			key := [3]uint8{p.Wave.CU, p.Wave.SIMD, p.Wave.Slot}
+			end := ends[key]
+			for k := range p.Insts {
+				in := &p.Insts[k]
+				end.add(in)
+				if in.PC == 0 {
+					unplaced[i]++
+				} else {
+					table.add(in)
+				}
 			}
 			s.insts += int64(len(p.Insts))
-			for k := range p.Insts {
-				if p.Insts[k].PC == 0 {
-					unplaced[i]++
-				}
+			ends[key] = end
+			if p.Last {
+				s.waves++
+				cut[i] += end.end(&p.Wave, p.StartPC)
+				delete(ends, key)
 			}
 			return nil
 		})
+		fits[i] = table.fits
 	})
 	for i, n := range unplaced {
 		if errs[i] != nil {
 			return fmt.Errorf("%s: %w", d.Streams[i].File, errs[i])
 		}
-		noteUnplaced(&d.Quality, d.Streams[i].File+": ", n, why[i])
+		where := d.Streams[i].File + ": "
+		noteUnplaced(&d.Quality, where, n-cut[i], why[i])
+		noteCut(&d.Quality, where, cut[i])
+		for k := range code {
+			fits[i][k].note(&d.Quality, where, code[k].name)
+		}
 	}
 	return nil
 }

@@ -56,6 +56,8 @@ type hotPart struct {
 	traced   int64                             // waves whose instructions were traced
 	from, to int64                             // of them
 	unplaced sqtt.Unplaced
+	cut      int64 // records whose kind is behind the stream's end
+	fits     []fit // by code object
 	crowd    crowd // of all waves
 }
 
@@ -92,7 +94,9 @@ func (h *Hot) Place(w analysis.Where) *Place {
 	}
 	p := &Place{Where: w, Symbol: unknownCode, Text: "unknown"}
 	if w.Object < 0 {
-		p.Text = sqtt.Category(w.PC).String() + " at an unknown address"
+		if p.Text = sqtt.Category(w.PC).String() + " at an unknown address"; sqtt.Category(w.PC) == sqtt.CategoryNone {
+			p.Text = "issued, of a kind that the stream does not tell"
+		}
 	}
 	if w.Object >= 0 && w.Object < len(h.Objects) && h.Objects[w.Object] != nil {
 		o := h.Objects[w.Object]
@@ -390,8 +394,14 @@ func newHot(device DeviceDoc, target string, parts []*hotPart, code *codeMap, ke
 		h.Quality.Note(capture.Info, "", "%s began before the trace or ended after it: their cycles are those inside it", Plural(int64(outside), "wave"))
 	}
 	var unplaced sqtt.Unplaced
+	cutOff := int64(0)
+	fits := make([]fit, len(code.objects))
 	for _, p := range h.parts {
 		unplaced.Add(p.unplaced)
+		cutOff += p.cut
+		for i := range p.fits {
+			fits[i].add(p.fits[i])
+		}
 	}
 	unknown := int64(0)
 	for i := range h.Profile.Insts {
@@ -400,7 +410,11 @@ func newHot(device DeviceDoc, target string, parts []*hotPart, code *codeMap, ke
 		}
 	}
 	if len(code.objects) > 0 {
-		noteUnplaced(&h.Quality, "", unknown, unplaced)
+		noteUnplaced(&h.Quality, "", unknown-cutOff, unplaced)
+		noteCut(&h.Quality, "", cutOff)
+	}
+	for i := range fits {
+		fits[i].note(&h.Quality, "", code.name(i))
 	}
 	if h.Profile.Total.Hits == 0 && !slices.ContainsFunc(h.Quality.Notes, func(n capture.Note) bool { return strings.HasPrefix(n.Text, noWaveThere) }) {
 		advice := "a kernel of s_endpgm alone shows none; else trace them: --detail-engines, --unit, --simd"

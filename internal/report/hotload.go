@@ -8,6 +8,7 @@ import (
 	"github.com/rigprof/rigprof/internal/analysis"
 	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/codeobj"
+	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/isa"
 	"github.com/rigprof/rigprof/internal/sqtt"
 )
@@ -32,10 +33,10 @@ type hotStream struct {
 	siteRoom int   // of a test: less than the constant
 	called   int64 // traced waves whose first known instruction stands in a function that is no kernel
 
-	scanned  *scanned // of the first pass
-	crowd    *crowd
-	unplaced *sqtt.Unplaced
-	failed   error // of a later pass
+	scanned *scanned // of the first pass
+	crowd   *crowd
+	part    *hotPart
+	failed  error // of a later pass
 }
 
 // HotCapture loads the instruction traces of a capture, which must stay open while views are made.
@@ -108,7 +109,14 @@ type CodeFile struct {
 
 // HotFiles loads the instructions of trace files. Their names tell engines and dispatches, or nothing does.
 func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, error) {
-	target, code, err := openCode(target, codeFiles)
+	names, families := make([]string, len(files)), make([]gpu.Family, len(files))
+	for i := range files {
+		names[i], families[i] = files[i].Name, files[i].Family
+		if len(codeFiles) > 0 || len(files) > 1 { // else there is nothing to compare it with
+			families[i] = files[i].family()
+		}
+	}
+	target, code, err := openCode(target, codeFiles, names, families)
 	if err != nil {
 		return nil, err
 	}
@@ -153,18 +161,39 @@ func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, er
 	return h, nil
 }
 
-// openCode opens code objects for a target, by default that of the first.
-func openCode(target string, files []CodeFile) (string, []loadedCode, error) {
+// openCode opens the code objects that ran in streams, for a target; by default that of the first that the streams' GPU may run.
+func openCode(target string, files []CodeFile, streams []string, families []gpu.Family) (string, []loadedCode, error) {
+	family, err := oneFamily(streams, families)
+	if err != nil {
+		return target, nil, err
+	}
+	if familyOf(target) != gpu.Unknown && len(files) > 0 { // "gfx11" alone names no code
+		target = ""
+	}
 	var code []loadedCode
 	for _, f := range files {
-		o, err := codeobj.Choose(f.Data, target, "")
+		fits := target
+		if embedded, err := codeobj.Objects(f.Data); err == nil && fits == "" {
+			for i := range embedded {
+				if t := embedded[i].Target.Processor; fits == "" && familyOfTarget(t) == family {
+					fits = t
+				}
+			}
+		}
+		o, err := codeobj.Choose(f.Data, fits, "")
 		if err != nil {
 			return target, nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		c := load(f.Name, o, f.Base)
+		if len(streams) > 0 {
+			if err := c.runsOn(family, streams[0]); err != nil {
+				return target, nil, err
+			}
 		}
 		if target == "" {
 			target = o.Target.Processor
 		}
-		code = append(code, load(f.Name, o, f.Base))
+		code = append(code, c)
 	}
 	return target, code, nil
 }
@@ -263,7 +292,7 @@ func makeHot(device DeviceDoc, target string, streams []*hotStream, code []loade
 			feed:        func(run *analysis.Run) int { return s.feed(l, run) },
 			failed:      func() error { return s.failed },
 		}
-		s.crowd, s.unplaced = &parts[i].crowd, &parts[i].unplaced
+		s.crowd, s.part = &parts[i].crowd, parts[i]
 	}
 	h := newHot(device, target, parts, l.m, kernels, quality)
 	noteOtherKernels(&h.Quality, h.Profile, l.other)
@@ -348,7 +377,9 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 	type life struct {
 		*analysis.Life
 		kernel int32
+		cut    *cutOff
 	}
+	cutRecords := int64(0)
 	open := map[[3]uint8]life{}
 	kernels := map[uint64]int32{} // by the first address of waves
 	var recs []analysis.Inst
@@ -360,6 +391,7 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 			l.Life = run.Begin(analysis.Wave{
 				Dispatch: int(s.dispatch), Engine: int(s.engine), CU: int(p.Wave.CU), SIMD: int(p.Wave.SIMD), Slot: int(p.Wave.Slot), Start: int64(p.Wave.Start),
 			})
+			l.cut = new(cutOff)
 			open[key] = l
 		}
 		recs = recs[:0]
@@ -378,11 +410,15 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 					}
 				}
 			}
-			recs = append(recs, analysis.Inst{Time: int64(in.Time), Stall: clamp32(in.Stall), Dur: clamp32(in.Dur), Site: sites.of(l.kernel, in)})
+			site := sites.of(l.kernel, in)
+			sites.fits[site].add(in.Category)
+			l.cut.add(in)
+			recs = append(recs, analysis.Inst{Time: int64(in.Time), Stall: clamp32(in.Stall), Dur: clamp32(in.Dur), Site: site})
 		}
 		run.Add(l.Life, recs)
 		if p.Last {
 			delete(open, key)
+			cutRecords += l.cut.end(&p.Wave, p.StartPC)
 			if p.Wave.Start < 0 || p.Wave.Stop < 0 && run.Ran(l.Life) {
 				cut++
 			}
@@ -408,7 +444,7 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 	switch {
 	case s.scanned == nil:
 		s.scanned = r
-		*s.unplaced = w.Unplaced()
+		s.part.unplaced, s.part.cut, s.part.fits = w.Unplaced(), cutRecords, sites.objects()
 		s.crowd.close()
 	case s.scanned.err == nil:
 		s.failed = cmp.Or(s.failed, r.err)

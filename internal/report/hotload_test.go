@@ -28,7 +28,7 @@ func TestFoundInFunction(t *testing.T) {
 		{"a function, the start known", data, false, 0},
 		{"a kernel", noRegisters, true, 0},
 	} {
-		target, code, err := openCode("", []CodeFile{{"vadd.co", 0x200003412000, vaddCode(t)}, {"gemm_f32.co", 0x200004412000, other}})
+		target, code, err := openCode("", []CodeFile{{"vadd.co", 0x200003412000, vaddCode(t)}, {"gemm_f32.co", 0x200004412000, other}}, nil, nil)
 		must2(t, err)
 		if !tt.kernel {
 			code[0].object.Kernels[0].Entry += 4 // so that no kernel begins where vadd does

@@ -21,6 +21,7 @@ type siteTable struct {
 	last     *kernelSites
 	other    *kernelSites // of the kernel that stands for those past the bound
 	room     int          // bytes that kernels and sites may still take
+	fits     []siteFit    // by site
 }
 
 // kernelSites are those of one kernel's waves.
@@ -123,7 +124,23 @@ func (t *siteTable) add(k *kernelSites, in *sqtt.Inst, s analysis.Site) int32 {
 		return t.of(t.other.kernel, in)
 	}
 	s.Kernel = k.kernel
+	kinds := anyRecord
+	if s.Object >= 0 {
+		kinds = kindsAt(t.prog, in.PC)
+	}
+	t.fits = append(t.fits, siteFit{kinds: kinds})
 	return t.run.AddSite(s)
+}
+
+// objects sums up the sites' fits by code object.
+func (t *siteTable) objects() []fit {
+	list := make([]fit, len(t.code))
+	for i := range t.fits {
+		if s := t.run.SiteAt(int32(i)); s.Object >= 0 {
+			list[s.Object].add(t.fits[i].fit)
+		}
+	}
+	return list
 }
 
 // otherKernels is the kernel that stands for those past a table's bound.

@@ -84,7 +84,7 @@ func TestSiteRoomViews(t *testing.T) {
 	must2(t, err)
 	want := analysis.Cost{}
 	for _, room := range []int{maxSiteRoom, 1, kernelRoom, kernelRoom + pageRoom, kernelRoom + pageRoom + 3*siteRoom} {
-		target, code, err := openCode("", []CodeFile{{"vadd.co", 0x200003412000, vaddCode(t)}})
+		target, code, err := openCode("", []CodeFile{{"vadd.co", 0x200003412000, vaddCode(t)}}, nil, nil)
 		must2(t, err)
 		s := &hotStream{StreamFile: &StreamFile{Name: "se0.sqtt", Open: bytesOf(data), Family: gpu.GFX11}, walked: true, siteRoom: room}
 		h := makeHot(DeviceDoc{Name: "trace files", Target: target}, target, []*hotStream{s}, code, nil, newQuality)
