@@ -63,6 +63,7 @@ func at[K comparable](m map[K]*together, k K) *together {
 
 func (c *crowd) settle(before int64) {
 	c.all.settle(before, c.steps.add)
+	before = max(before, c.all.last) // what the engine counted early the others do, or they would keep as much each
 	for _, t := range c.units {
 		t.settle(before, nil)
 	}

@@ -91,3 +91,27 @@ func TestSteps(t *testing.T) {
 		t.Errorf("%d steps, most %d of %d, area %.0f of %.0f, to %d of %d", len(s.list), top, most, got, area, s.list[len(s.list)-1].time, at)
 	}
 }
+
+// A wave that never ends bounds what is kept of the others: by unit and by SIMD no more than of the whole engine.
+func TestCrowdBounded(t *testing.T) {
+	var c crowd
+	const many, piece, units = 3 * maxEdges / 2, 1 << 18, 4
+	for n := int64(0); n < many; n += piece {
+		var waves []sqtt.Wave
+		for i := n; i < n+piece; i++ {
+			waves = append(waves, sqtt.Wave{Start: sqtt.Cycles(i), Stop: sqtt.Cycles(i + 2), CU: uint8(i % units)})
+		}
+		c.add(waves, 0)
+	}
+	kept := 0
+	for _, u := range c.units {
+		kept += len(u.edges)
+	}
+	if len(c.all.edges) > maxEdges || kept > maxEdges+units {
+		t.Errorf("%d edges of the engine are kept, %d of its units, at most %d", len(c.all.edges), kept, maxEdges)
+	}
+	c.close()
+	if c.all.waves != many || c.all.most != 2 {
+		t.Errorf("%d waves, %d at once", c.all.waves, c.all.most)
+	}
+}

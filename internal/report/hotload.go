@@ -142,10 +142,11 @@ func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, er
 		names := onlyFuncMap(code, &d.Quality)
 		for i, s := range streams {
 			if s.scanned.words > 0 {
-				data, waves, err := s.shaderData()
+				data, waves, left, err := s.shaderData()
 				if err != nil {
 					d.Quality.Note(capture.Loss, "", "markers of %s are not whole: %v", s.Name, err)
 				}
+				wordsLeftOut(&d.Quality, s.Name, left)
 				markers = append(markers, markerSpans(&places[i], data, waves, names, &d.Quality)...)
 			}
 		}

@@ -126,6 +126,13 @@ func markerSpans(at *streamPlace, data []sqtt.ShaderData, waves []Wave, m *codeo
 	return out
 }
 
+// wordsLeftOut tells of n words of a stream that shaderData did not keep.
+func wordsLeftOut(q *Quality, stream string, n int64) {
+	if n > 0 {
+		q.Note(capture.Loss, "trace fewer waves, or let fewer of them send markers", "%s: %s behind the first %d: markers there are left out", stream, Plural(n, "marker word"), maxWords)
+	}
+}
+
 // undelay corrects the times of words that hold the shader clock, SIMD by SIMD, and tells by how much at most; negative where none does.
 // Source: AMD's rocprof-trace-decoder (MIT).
 func undelay(data []sqtt.ShaderData, m *codeobj.FuncMap) (most int64) {
@@ -206,10 +213,11 @@ func captureMarkers(c *capture.Capture, scans []*scanned, q *Quality) []MarkerSp
 			}
 			maps[n] = m
 		}
-		data, waves, err := traceFile(tr).shaderData()
+		data, waves, left, err := traceFile(tr).shaderData()
 		if err != nil {
 			q.Note(capture.Loss, "", "markers of engine %d are not whole: %v", tr.Engine, err)
 		}
+		wordsLeftOut(q, fmt.Sprintf("engine %d", tr.Engine), left)
 		at := streamPlace{stream: i, dispatch: Index(tr.Dispatch), engine: Index(tr.Engine), family: familyOf(tr.Family)}
 		out = append(out, markerSpans(&at, data, waves, m, q)...)
 	}
@@ -249,7 +257,7 @@ func (d *Decoded) markers(i int) ([]MarkerSpan, error) {
 	if s.scan.words == 0 {
 		return nil, nil
 	}
-	data, waves, err := s.file.shaderData()
+	data, waves, _, err := s.file.shaderData()
 	var q Quality // not shown: what the function map lacks would be told once for each stream
 	var m *codeobj.FuncMap
 	if d.code != nil {

@@ -338,3 +338,20 @@ func TestMarkersIn(t *testing.T) {
 		t.Error("there are three streams")
 	}
 }
+
+// Words behind the first maxWords of a stream are left out, and told of.
+func TestMaxWords(t *testing.T) {
+	defer func(n int) { maxWords = n }(maxWords)
+	maxWords = 4
+	const want = "6 marker words behind the first 4"
+	h, err := HotCapture(markedCapture(t))
+	must(t, err)
+	if l := h.WaveList(); len(h.Markers) != 3 || !l.Quality.noted(capture.Loss, "engine 1: "+want) {
+		t.Errorf("capture: %+v, notes %+v", h.Markers, l.Quality.Notes)
+	}
+	h, err = HotFiles("gfx1100", []StreamFile{{Name: "se0", Open: bytesOf(markedStream()), Family: gpu.GFX11}}, nil)
+	must(t, err)
+	if l := h.WaveList(); len(h.Markers) == 0 || !l.Quality.noted(capture.Loss, "se0: "+want) {
+		t.Errorf("file: %+v, notes %+v", h.Markers, l.Quality.Notes)
+	}
+}

@@ -188,14 +188,23 @@ func (r *scanned) psPerCycle() float64 {
 // slotsOf are the places that waves ran in, in order.
 func slotsOf(where map[slot]int64) []slot { return slices.SortedFunc(maps.Keys(where), slot.compare) }
 
-// shaderData reads the words that a stream's waves sent, and those waves that ran in slots that sent any.
-func (s *StreamFile) shaderData() (data []sqtt.ShaderData, waves []Wave, err error) {
+// maxWords bounds the words that are kept of a stream: they become spans of some hundred bytes each. Tests change it.
+var maxWords = 1 << 17
+
+// shaderData reads the words that a stream's waves sent, the first maxWords of them and how many more there are, and those waves that ran in slots that sent any.
+func (s *StreamFile) shaderData() (data []sqtt.ShaderData, waves []Wave, left int64, err error) {
+	var last sqtt.Cycles
 	var l sqtt.Lister
 	l.Reset(s.Family, s.Header)
 	sent := map[slot]bool{}
 	take := func(p *sqtt.Packet) error {
-		if d, ok := p.ShaderData(); ok {
+		d, ok := p.ShaderData()
+		switch {
+		case ok && len(data) >= maxWords:
+			left++
+		case ok:
 			data = append(data, d)
+			last = max(last, d.Time)
 			sent[slot{int(d.CU), int(d.SIMD), int(d.Slot)}] = true
 		}
 		return nil
@@ -203,14 +212,14 @@ func (s *StreamFile) shaderData() (data []sqtt.ShaderData, waves []Wave, err err
 	err = s.pieces(func(b []byte, _ bool) error { return l.Feed(b, take) })
 	_ = l.Close(take) // take never fails
 	if len(data) == 0 {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	r := s.scan(scan{waves: func(ended []sqtt.Wave, _ sqtt.Cycles) {
 		for _, w := range ended {
-			if sent[slot{int(w.CU), int(w.SIMD), int(w.Slot)}] {
+			if w.Start <= last && sent[slot{int(w.CU), int(w.SIMD), int(w.Slot)}] {
 				waves = append(waves, waveOf(w))
 			}
 		}
 	}})
-	return data, waves, errors.Join(err, r.err)
+	return data, waves, left, errors.Join(err, r.err)
 }
