@@ -108,6 +108,10 @@ func readCode(s string) (report.CodeFile, error) {
 	f := report.CodeFile{Name: s}
 	if i := strings.LastIndexByte(s, '@'); i > 0 {
 		base, err := strconv.ParseUint(s[i+1:], 0, 64)
+		if _, serr := os.Stat(s); err != nil && serr == nil { // the @ is the name's
+			f.Data, err = os.ReadFile(s)
+			return f, err
+		}
 		if err != nil {
 			return f, &codeError{exitUsage, fmt.Errorf("--code %s: %q is no address", s, s[i+1:])}
 		}

@@ -83,7 +83,10 @@ func (o *showOptions) validate() error {
 	if err := oneOf("view", o.View, "auto", "trace", "counters"); err != nil {
 		return err
 	}
-	return oneOf("per", o.Per, "", "unit")
+	if o.Per != "" && o.Per != "unit" {
+		return fmt.Errorf("--per %q: want unit, or leave it out", o.Per)
+	}
+	return nil
 }
 
 // view chooses what the capture holds.

@@ -55,7 +55,7 @@ func (o *traceOptions) validate() error {
 	}
 	size, err := launch.ParseSize(o.BufferSize)
 	if err != nil || size == 0 || size%4096 != 0 || size > 1<<40 {
-		return fmt.Errorf("--buffer-size %q: want a multiple of 4096 bytes, such as 64K, 1M or 256M", o.BufferSize)
+		return fmt.Errorf("--buffer-size %q: want a multiple of 4096 bytes up to 1024G, such as 64K, 1M or 256M", o.BufferSize)
 	}
 	o.trace.BufferSize = int64(size)
 	if o.trace.Engines, err = intList("engines", o.Engines, "all"); err != nil {
