@@ -2,35 +2,7 @@
 
 #include "go_asm.h"
 #include "textflag.h"
-
-// The key of the slot that a token in CX names, in DI; DX is lost.
-#define KEY_START11 \
-	MOVL CX, DI; \
-	SHRL $7, DI; \
-	ANDL $0x7ff, DI
-
-#define KEY_START12 \
-	MOVL CX, DI; \
-	SHRL $7, DI; \
-	ANDL $0x7f, DI; \
-	MOVL CX, DX; \
-	SHRL $8, DX; \
-	ANDL $0xf80, DX; \
-	ORL  DX, DI
-
-#define KEY_END11 \
-	MOVL CX, DI; \
-	SHRL $8, DI; \
-	ANDL $0x3f, DI; \
-	MOVL CX, DX; \
-	SHRL $9, DX; \
-	ANDL $0x7c0, DX; \
-	ORL  DX, DI
-
-#define KEY_END12 \
-	MOVL CX, DI; \
-	SHRL $8, DI; \
-	ANDL $0xfff, DI
+#include "rdna_amd64.h"
 
 // The slot that a record's token in CX names, in BX; its low byte is in DX, and CX is lost.
 #define SLOT11 \
@@ -43,14 +15,6 @@
 	MOVL CX, BX; \
 	SHRL $7, BX; \
 	ANDL $31, BX
-
-// The value of a TIMESTAMP in CX.
-#define VALUE11 \
-	SHLQ $16, CX; \
-	SHRQ $28, CX
-
-#define VALUE12 \
-	SHRQ $12, CX
 
 // The token at an event, in R9; AX is lost.
 #define LOADTOKEN(off) \
