@@ -54,19 +54,13 @@ func (b *waveBits) fill(w *Wave, k slotKey, raw uint32) {
 	w.CU = uint8(uint32(k)>>3&b.wgpMask | uint32(k)&1*b.array)
 	w.SIMD = uint8(k >> 1 & 3)
 	w.Slot = uint8(k >> (b.slot & 31))
-	w.Lanes = uint8(lanesOf[raw>>25])
+	if n := raw >> 25; n >= 0x60 {
+		w.Lanes = uint8(n - 0x60 + 1)
+	}
 	queue := raw >> (b.pipe & 31)
 	w.Pipe = uint8(queue & 3)
 	w.ME = uint8(queue >> 2 & 1)
 }
-
-// lanesOf is the lanes that a WAVE_START's count stands for.
-var lanesOf = func() (t [128]uint32) {
-	for n := range 32 {
-		t[0x60+n] = uint32(n + 1)
-	}
-	return t
-}()
 
 // rdnaTables are what a family's windows are decoded by, made when they are needed.
 type rdnaTables struct {

@@ -403,15 +403,21 @@ func (t *tracedWave) readyAt(unit int, now Cycles) Cycles {
 
 // locate gives the newest record its place: as place does, but quickly where nothing is unusual.
 func (k *walk) locate(t *tracedWave, in *Inst) {
+	if !k.step(t, in) {
+		in.PC = 0
+		k.place(t, len(t.insts)-1)
+	}
+}
+
+// step gives a record the place where its wave stands and moves on; false where that needs thought.
+func (k *walk) step(t *tracedWave, in *Inst) bool {
 	if t.at > nodeRare {
 		if to := k.cache.follow(&t.page, t.at); to != nodeRare {
 			t.at = to
 		}
 	}
 	if t.at >= nodeRare || in.newPC {
-		in.PC = 0
-		k.place(t, len(t.insts)-1)
-		return
+		return false
 	}
 	s := &k.cache.nodes[t.at/nodeSize]
 	in.PC = s.pc
@@ -419,6 +425,7 @@ func (k *walk) locate(t *tracedWave, in *Inst) {
 	if in.Category == CategoryJump {
 		t.at = s.succ[1]
 	}
+	return true
 }
 
 // unlink leaves the nodes: t.pc alone says where the wave stands.
@@ -506,7 +513,7 @@ func (k *walk) placeWaiting(t *tracedWave) {
 func (k *walk) slotOf(key slotKey, bits *waveBits, f gpu.Family) (uint32, bool) {
 	u := uint32(key)
 	if f == gpu.GFX9 { // cu 0..3, slot 4..7, simd 8..9
-		return u>>8<<4 | u>>4&15, u&15 == k.cu
+		return walkSlot9(key), u&15 == k.cu
 	}
 	unit, mask := k.unit(bits)
 	return u >> bits.slot, u&mask == unit

@@ -212,20 +212,8 @@ func (k *walk) place9(t *tracedWave) {
 		}
 		t.gfx9.placed++
 		in := &t.insts[i]
-		if t.at > nodeRare {
-			if to := k.cache.follow(&t.page, t.at); to != nodeRare {
-				t.at = to
-			}
-		}
-		if t.at == nodeNowhere || t.at >= nodeRare || in.newPC || in.Category == CategoryContext {
+		if t.at == nodeNowhere || in.Category == CategoryContext || !k.step(t, in) {
 			k.place(t, i)
-			continue
-		}
-		s := &k.cache.nodes[t.at/nodeSize] // as locate does
-		in.PC = s.pc
-		t.at = s.succ[0]
-		if in.Category == CategoryJump {
-			t.at = s.succ[1]
 		}
 	}
 }
