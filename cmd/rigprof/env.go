@@ -134,7 +134,7 @@ func (e *env) configure(cmd *cobra.Command) error {
 		}
 		for _, val := range values {
 			if err := cmd.Flags().Set(f.Name, val); err != nil {
-				first = fmt.Errorf("setting %s (RIGPROF_%s or settings file): %w", f.Name, strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")), err)
+				first = fmt.Errorf("setting %s (RIGPROF_%s or settings file): %w", f.Name, strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")), flagError(err))
 				return
 			}
 		}

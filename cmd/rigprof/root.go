@@ -41,6 +41,7 @@ func newRootCmd(e *env) *cobra.Command {
 	root.SetIn(e.In)
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.PersistentFlags().String("config", "", "settings `file` (default rigprof.yaml here, then in the user's configuration)")
 	root.AddGroup(
 		&cobra.Group{ID: "record", Title: "Record:"},
