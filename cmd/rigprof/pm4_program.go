@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rigprof/rigprof/internal/gpu"
-	"github.com/rigprof/rigprof/internal/launch"
 	"github.com/rigprof/rigprof/internal/pm4"
+	"github.com/rigprof/rigprof/internal/report"
 	"github.com/rigprof/rigprof/internal/session"
 	"github.com/rigprof/rigprof/internal/sqtt"
 )
@@ -74,21 +74,8 @@ func (o *programOptions) program(name string) ([]uint32, *gpu.GPU, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.Dies < 0 || o.Engines < 0 {
-		return nil, nil, fmt.Errorf("--dies and --engines count from 1")
-	}
-	if o.Dies > 0 && o.Dies != g.Dies || o.Engines > 0 && o.Engines != g.SEs {
-		g.Live = nil // the model's masks are of its own shape
-		if o.Dies > 0 {
-			g.Dies = o.Dies
-		}
-		if o.Engines > 0 {
-			g.SEs = o.Engines
-		}
-	}
-	const most = 1 << 10 // engines: far beyond any part
-	if g.Dies > most || g.SEs > most || g.Engines() > most {
-		return nil, nil, fmt.Errorf("--dies %d --engines %d: no GPU has so many", g.Dies, g.SEs)
+	if err := o.shape(g); err != nil {
+		return nil, nil, err
 	}
 	live := g.LiveUnits()
 	if o.Live != "" {
@@ -101,14 +88,26 @@ func (o *programOptions) program(name string) ([]uint32, *gpu.GPU, error) {
 				live = append(live, die...)
 			}
 		}
+		if err := checkLive(g, o.Live, live); err != nil {
+			return nil, nil, err
+		}
 	}
 	address, err := strconv.ParseInt(o.Address, 0, 64)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--address %q: want a number such as 0x100000", o.Address)
+	if err != nil || address < 0 || address >= 1<<addressBits {
+		return nil, nil, fmt.Errorf("--address %q: want a number of %d bits such as 0x100000", o.Address, addressBits)
 	}
 	var words []uint32
 	var t session.TraceOptions
 	if err := o.apply(&t); err != nil {
+		return nil, nil, err
+	}
+	err = o.fit(g, &t, func(e int) string {
+		if harvested(live, e) {
+			return "--live has no unit of it"
+		}
+		return ""
+	})
+	if err != nil {
 		return nil, nil, err
 	}
 	opts, err := t.Program(g)
@@ -119,12 +118,58 @@ func (o *programOptions) program(name string) ([]uint32, *gpu.GPU, error) {
 		words, err = sqtt.Stop(g, live, address, opts...)
 		return words, g, err
 	}
-	size, err := launch.ParseSize(o.Size)
-	if err != nil || size > 1<<62 {
-		return nil, nil, fmt.Errorf("--size %q: want bytes such as 64K or 1M", o.Size)
+	size, err := bufferSize("size", o.Size)
+	if err != nil {
+		return nil, nil, err
 	}
-	words, err = sqtt.Start(g, live, int64(size), address, opts...)
+	words, err = sqtt.Start(g, live, size, address, opts...)
 	return words, g, err
+}
+
+// addressBits is what GPU addresses of these families have.
+const addressBits = 48
+
+// shape gives g the dies and engines asked for. There are no more than a part of the target has.
+func (o *programOptions) shape(g *gpu.GPU) error {
+	dies, engines := g.Dies, g.SEs
+	for _, m := range gpu.Models() {
+		if m.Target == g.Target {
+			dies, engines = max(dies, m.Dies), max(engines, m.SEs)
+		}
+	}
+	for _, n := range []struct {
+		flag        string
+		asked, most int
+		have        *int
+		what        string
+	}{{"dies", o.Dies, dies, &g.Dies, "dies"}, {"engines", o.Engines, engines, &g.SEs, "engines on a die"}} {
+		if !o.given(n.flag) || n.asked == *n.have {
+			continue
+		}
+		if n.asked < 1 || n.asked > n.most {
+			return fmt.Errorf("--%s %d: %s has 1 to %d %s", n.flag, n.asked, g.Target, n.most, n.what)
+		}
+		*n.have, g.Live = n.asked, nil // the model's masks are of its own shape
+	}
+	return nil
+}
+
+// checkLive is an error for units and arrays that the GPU is not built with.
+func checkLive(g *gpu.GPU, flag string, live [][]uint32) error {
+	if len(live) != g.Engines() {
+		return fmt.Errorf("--live %s: units of %s; %s has %d%s", flag, report.Plural(int64(len(live)), "engine"), g.Target, g.Engines(), acrossDies(g))
+	}
+	for e, arrays := range live {
+		if len(arrays) > g.SAs {
+			return fmt.Errorf("--live %s: engine %d has %d masks, an engine of %s has %s", flag, e, len(arrays), g.Target, report.Plural(int64(g.SAs), "array"))
+		}
+		for _, m := range arrays {
+			if m>>g.Units != 0 {
+				return fmt.Errorf("--live %s: mask %x of engine %d: an array of %s has %d units, so %x at most", flag, m, e, g.Target, g.Units, 1<<g.Units-1)
+			}
+		}
+	}
+	return nil
 }
 
 // parseLive reads 3ff/3ff,1ff/0.

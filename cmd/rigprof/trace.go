@@ -3,15 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/device"
 	"github.com/rigprof/rigprof/internal/launch"
 	"github.com/rigprof/rigprof/internal/report"
 	"github.com/rigprof/rigprof/internal/session"
+	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
 type traceOptions struct {
@@ -50,18 +53,26 @@ func newTraceCmd(e *env) *cobra.Command {
 }
 
 func (o *traceOptions) validate() error {
-	if err := o.recordOptions.validate(); err != nil {
+	err := o.recordOptions.validate()
+	if err != nil {
 		return err
 	}
-	size, err := launch.ParseSize(o.BufferSize)
-	if err != nil || size == 0 || size%4096 != 0 || size > 1<<40 {
-		return fmt.Errorf("--buffer-size %q: want a multiple of 4096 bytes up to 1024G, such as 64K, 1M or 256M", o.BufferSize)
+	if o.trace.BufferSize, err = bufferSize("buffer-size", o.BufferSize); err != nil {
+		return err
 	}
-	o.trace.BufferSize = int64(size)
 	if o.trace.Engines, err = intList("engines", o.Engines, "all"); err != nil {
 		return err
 	}
 	return o.apply(&o.trace)
+}
+
+// bufferSize reads the size of an engine's trace buffer.
+func bufferSize(flag, s string) (int64, error) {
+	n, err := launch.ParseSize(s)
+	if err != nil || n == 0 || n%4096 != 0 || n > sqtt.MaxSize {
+		return 0, fmt.Errorf("--%s %q: want a multiple of 4096 bytes below 16G, such as 64K, 1M or 256M", flag, s)
+	}
+	return int64(n), nil
 }
 
 // intList reads 0,1,…; all is nil.
@@ -80,12 +91,43 @@ func intList(flag, s, all string) ([]int, error) {
 	return list, nil
 }
 
+// fit checks the flags against the device.
+func (o *traceOptions) fit(dev device.Device) error {
+	info := dev.Info()
+	g := info.GPU
+	for _, e := range o.trace.Engines {
+		if e >= g.SEs {
+			each := ""
+			if g.Dies > 1 {
+				each = " on each die"
+			}
+			return fmt.Errorf("--engines %s: %s has engines 0 to %d%s", o.Engines, g.Name, g.SEs-1, each)
+		}
+	}
+	return o.traceFlags.fit(g, &o.trace, func(e int) string {
+		switch {
+		case o.trace.Engines != nil && !slices.Contains(o.trace.Engines, e%g.SEs):
+			why := "--engines " + o.Engines + " leaves it out"
+			if g.Dies > 1 {
+				why += fmt.Sprintf(" (it is engine %d of die %d)", e%g.SEs, e/g.SEs)
+			}
+			return why
+		case harvested(info.Live, e):
+			return "none of its units works"
+		}
+		return ""
+	})
+}
+
 func runTrace(ctx context.Context, e *env, o traceOptions) error {
 	r, err := o.begin(ctx, e, "trace")
 	if err != nil {
 		return o.recordError(err)
 	}
 	o.trace.Options = r.Options
+	if err := o.fit(r.dev); err != nil {
+		return r.end(e, &o.recordOptions, nil, err, nil)
+	}
 	out, err := session.Trace(ctx, o.trace)
 	return r.end(e, &o.recordOptions, out, err, func(c *capture.Capture) (view, *report.Quality, error) {
 		t, err := report.Trace(c)

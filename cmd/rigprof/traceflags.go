@@ -24,10 +24,13 @@ type traceFlags struct {
 	WaveTypes   []string
 	Counters    []string
 	CounterRate int
+
+	given func(flag string) bool // somebody set it: the command line, the environment or the settings file
 }
 
 func (o *traceFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
+	o.given = f.Changed
 	f.StringVar(&o.Detail, "detail-engines", "auto", "trace instructions on these `engines`, numbered across dies: all, none, or 0,1,…; auto: 0,1, and all in traces of no more workgroups than engines")
 	f.IntVar(&o.Array, "array", 0, "shader array of the unit whose instructions are traced")
 	f.IntVar(&o.Unit, "unit", 0, "WGP (CU on gfx9) of the array whose instructions are traced")
@@ -63,8 +66,8 @@ func (o *traceFlags) apply(t *session.TraceOptions) error {
 	}
 	t.Target = sqtt.Target{Array: o.Array, Unit: o.Unit, SIMD: o.SIMD}
 	for _, n := range simds {
-		if n > 3 {
-			return fmt.Errorf("--simds %s: a unit has SIMDs 0 to 3", o.SIMDs)
+		if n > lastSIMD {
+			return fmt.Errorf("--simds %s: a unit has SIMDs 0 to %d", o.SIMDs, lastSIMD)
 		}
 		t.Target.SIMDMask |= 1 << n
 	}
@@ -74,6 +77,9 @@ func (o *traceFlags) apply(t *session.TraceOptions) error {
 			return err
 		}
 		unit.SIMDMask = t.Target.SIMDMask
+		if _, twice := t.Units[engine]; twice {
+			return fmt.Errorf("--engine-unit %s: engine %d has another unit already", s, engine)
+		}
 		if t.Units == nil {
 			t.Units = map[int]sqtt.Target{}
 		}
@@ -97,12 +103,18 @@ func (o *traceFlags) apply(t *session.TraceOptions) error {
 			return fmt.Errorf("--trace-counters names %s twice", name)
 		}
 	}
+	if o.CounterRate < 0 || o.CounterRate > maxCounterRate {
+		return fmt.Errorf("--trace-counter-rate %d: want 0 to %d", o.CounterRate, maxCounterRate)
+	}
 	if o.CounterRate != 0 && len(o.Counters) == 0 {
 		return fmt.Errorf("--trace-counter-rate goes with --trace-counters")
 	}
 	t.Tokens, t.WaveTypes, t.Counters, t.CounterRate = o.Tokens, o.WaveTypes, o.Counters, o.CounterRate
 	return nil
 }
+
+// maxCounterRate is what CNTR_RATE of SQ_PERFCOUNTER_CTRL holds, in 5 bits.
+const maxCounterRate = 31
 
 // parseEngineUnit reads 4=1/3/2.
 func parseEngineUnit(s string) (engine int, t sqtt.Target, err error) {
