@@ -53,6 +53,11 @@ func newPM4ProgramCmd(e *env, name string) *cobra.Command {
 			})
 		},
 	}
+	o.programFlags(cmd, name)
+	return cmd
+}
+
+func (o *programOptions) programFlags(cmd *cobra.Command, name string) {
 	o.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.GPU, "gpu", "gfx1100", "`GPU`: a target or a model of 'rigprof list gpus'")
@@ -65,7 +70,6 @@ func newPM4ProgramCmd(e *env, name string) *cobra.Command {
 	f.StringVar(&o.Live, "live", "", "working units as hex `masks`: engines apart by /, arrays by comma; of all dies or of one for every die (default: the model's)")
 	f.BoolVar(&o.Raw, "raw", false, "print one hex word a line instead of the disassembly")
 	f.StringVarP(&o.Output, "output", "o", "", "write the output to `file`")
-	return cmd
 }
 
 // program builds the words that the flags ask for.
