@@ -65,7 +65,7 @@ func runAsm(e *env, o asmOptions) error {
 	}
 	objects, err := e.asmObjects(data, o)
 	if err != nil {
-		return fmt.Errorf("%s: %w", o.File, err)
+		return codeFileError(o.File, data, err)
 	}
 	a, err := disassembleAll(objects, o.Kernel)
 	if err != nil {

@@ -109,7 +109,7 @@ func runDecode(e *env, o decodeOptions) error {
 			return err
 		}
 		if err := d.WithCode(o.Target, code); err != nil {
-			return err
+			return whichCode(code, err)
 		}
 	}
 	if err := e.render(d, &o.renderOptions); err != nil {

@@ -59,7 +59,7 @@ func (o *hotOptions) load(e *env, args []string) (h *report.Hot, done func(), er
 	}
 	if h, err = report.HotFiles(o.Target, files, code); err != nil {
 		done()
-		return nil, nil, err
+		return nil, nil, whichCode(code, err)
 	}
 	return h, done, nil
 }
@@ -110,16 +110,24 @@ func readCode(s string) (report.CodeFile, error) {
 		base, err := strconv.ParseUint(s[i+1:], 0, 64)
 		if _, serr := os.Stat(s); err != nil && serr == nil { // the @ is the name's
 			f.Data, err = os.ReadFile(s)
-			return f, err
+			return f, codeFlagError(s, err)
 		}
 		if err != nil {
-			return f, &codeError{exitUsage, fmt.Errorf("--code %s: %q is no address", s, s[i+1:])}
+			return f, &codeError{exitUsage, fmt.Errorf("--code %s: %q is no address: want FILE@BASE, such as gemm.co@0x7f0000000000", s, s[i+1:])}
 		}
 		f.Name, f.Base = s[:i], base
 	}
 	var err error
 	f.Data, err = os.ReadFile(f.Name)
-	return f, err
+	return f, codeFlagError(s, err)
+}
+
+// codeFlagError is the flag's error, or nil.
+func codeFlagError(value string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("--code %s: %w", value, err)
 }
 
 func newHotspotsCmd(e *env) *cobra.Command {

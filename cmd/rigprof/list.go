@@ -211,7 +211,7 @@ func listKernels(path string) (listing, error) {
 	}
 	objects, err := codeobj.Objects(data)
 	if err != nil {
-		return listing{}, fmt.Errorf("%s: %w", path, err)
+		return listing{}, codeFileError(path, data, err)
 	}
 	type arg struct {
 		Name   string `json:"name"`

@@ -120,7 +120,7 @@ func (o *recordOptions) begin(ctx context.Context, e *env, tool string) (*record
 		return nil, err
 	}
 	if _, err := codeobj.Objects(data); err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Target, err)
+		return nil, codeFileError(o.Target, data, err)
 	}
 	dev, err := openDevice(ctx, e, o.Device, data, o.launch.Kernel)
 	if err != nil {
