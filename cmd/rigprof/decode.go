@@ -32,6 +32,8 @@ func newDecodeCmd(e *env) *cobra.Command {
 		Short: "Decode thread trace files of any AMD tool: waves, tokens, clock",
 		Long: `Decode thread trace files: the bytes that shader engines wrote, one file an engine.
 
+In csv and json "cu" is the number that tokens have: on gfx9 the CU, on gfx11 array*8 + WGP, on gfx12 array*16 + WGP. The table has array and unit apart.
+
 RDNA streams say by themselves which format they have; for gfx9 name the --target, or give the --code. With --code the instructions that traced waves
 executed are shown too, in table, csv (one row an instruction) and json ("inst_waves": rows of time, stall, cycles, category, address; of
 waves that run more than 16384 instructions in parts, whose "first" numbers their first instruction).`,

@@ -9,6 +9,7 @@ import (
 	"io"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/rigprof/rigprof/internal/capture"
@@ -289,12 +290,25 @@ func unitName(f gpu.Family) string {
 	return "WGP"
 }
 
+// unitColumn is the column of units within their arrays: streams may be of several families.
+func (d *Decoded) unitColumn() Column {
+	name := ""
+	for i := range d.Streams {
+		if n := strings.ToLower(unitName(d.Streams[i].family)); name == "" || n == name {
+			name = n
+		} else {
+			name = "unit"
+		}
+	}
+	return Number(name)
+}
+
 // Tables is the view for people; limit bounds the waves listed (0: all).
 func (d *Decoded) Tables(limit int) []Table {
 	streams := Table{Title: "streams", Columns: []Column{
 		Text("file"), Text("family"), Number("bytes"), Number("packets"), Number("waves"), Number("cycles"), Number("markers"), Text("losses"),
 	}}
-	waves := Table{Title: "waves", Columns: []Column{Text("file"), Number("cu"), Number("simd"), Number("slot"), Number("start"), Number("stop"), Number("cycles")}}
+	waves := Table{Title: "waves", Columns: []Column{Text("file"), Number("array"), d.unitColumn(), Number("simd"), Number("slot"), Number("start"), Number("stop"), Number("cycles")}}
 	total := int64(0)
 	for i := range d.Streams {
 		s := &d.Streams[i]
@@ -304,7 +318,7 @@ func (d *Decoded) Tables(limit int) []Table {
 			if limit > 0 && len(waves.Rows) >= limit {
 				return errEnough
 			}
-			waves.Add(s.File, w.CU, w.SIMD, w.Slot, w.Start, w.Stop, w.Stop-w.Start)
+			waves.Add(s.File, arrayOf(s.family, w.CU), unitOf(s.family, w.CU), w.SIMD, w.Slot, w.Start, w.Stop, w.Stop-w.Start)
 			return nil
 		}))
 	}
@@ -360,7 +374,7 @@ func (d *Decoded) WriteCSV(w io.Writer) error {
 		if err := cw.Write(names(instructionColumns)); err != nil {
 			return err
 		}
-		err := d.eachInstruction(func(row []string) error { return cw.Write(row) })
+		err := d.eachInstruction(func(_ gpu.Family, _ *InstWave, row []string) error { return cw.Write(row) })
 		cw.Flush()
 		return errors.Join(err, cw.Error())
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -189,7 +190,7 @@ var instructionColumns = []Column{
 }
 
 // eachInstruction gives the rows of executed instructions, until f fails.
-func (d *Decoded) eachInstruction(f func(row []string) error) error {
+func (d *Decoded) eachInstruction(f func(family gpu.Family, w *InstWave, row []string) error) error {
 	for i := range d.Streams {
 		s := &d.Streams[i]
 		file := text(s.File)
@@ -198,7 +199,7 @@ func (d *Decoded) eachInstruction(f func(row []string) error) error {
 			cu, simd, slot := num(int64(w.CU)), num(int64(w.SIMD)), num(int64(w.Slot))
 			for _, in := range w.Insts {
 				where, what := d.code.place(in.PC)
-				err := f([]string{
+				err := f(s.family, w, []string{
 					file, cu, simd, slot, num(in.Time), num(int64(in.Stall)), num(int64(in.Cycles)), in.Category.String(), text(where), what,
 				})
 				if err != nil {
@@ -216,16 +217,16 @@ func (d *Decoded) eachInstruction(f func(row []string) error) error {
 
 // instructions is the table of executed instructions; limit 0: all.
 func (d *Decoded) instructions(limit int) Table {
-	t := Table{Title: "instructions", Columns: instructionColumns}
+	t := Table{Title: "instructions", Columns: slices.Replace(slices.Clone(instructionColumns), 1, 2, Number("array"), d.unitColumn())}
 	total := int64(0)
 	for i := range d.Streams {
 		total += d.Streams[i].insts
 	}
-	d.again(d.eachInstruction(func(row []string) error {
+	d.again(d.eachInstruction(func(f gpu.Family, w *InstWave, row []string) error {
 		if limit > 0 && len(t.Rows) >= limit {
 			return errEnough
 		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, slices.Replace(row, 1, 2, strconv.Itoa(arrayOf(f, w.CU)), strconv.Itoa(unitOf(f, w.CU))))
 		return nil
 	}))
 	leftOut(&t, int(total), "instructions", "--limit")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -156,5 +157,32 @@ func TestNoWaves(t *testing.T) {
 		return strings.HasSuffix(n.Text, "no wave starts and ends in it") && strings.Contains(n.Advice, "'rigprof decode --format packets' shows")
 	}) {
 		t.Errorf("%+v", h.Quality.Notes)
+	}
+}
+
+// decode's tables have array and unit apart, though streams join them in one number, which CSV and JSON keep.
+func TestDecodeTableUnits(t *testing.T) {
+	var n nibbles
+	n.header()
+	n.time(20)
+	n.start(1, 2, 3, 4)
+	n.time(20)
+	n.end(1, 2, 3, 4)
+	f := StreamFile{Name: "a", Open: bytesOf(n.b), Family: gpu.GFX11}
+	d, err := Decode([]StreamFile{f})
+	must(t, err)
+	waves := d.Tables(0)[1]
+	if got := fmt.Sprint(names(waves.Columns), waves.Rows); !strings.HasPrefix(got, "[file array wgp simd slot start stop cycles] [[a 1 2 3 4 ") {
+		t.Error(got)
+	}
+	var csv strings.Builder
+	must(t, d.WriteCSV(&csv))
+	if !strings.Contains(csv.String(), "file,family,cu,simd,slot,") || !strings.Contains(csv.String(), "\na,gfx11,10,3,4,") {
+		t.Error(csv.String())
+	}
+	d, err = Decode([]StreamFile{f, {Name: "b", Open: bytesOf(nil), Family: gpu.GFX9}})
+	must(t, err)
+	if c := d.Tables(0)[1].Columns[2]; c.Name != "unit" {
+		t.Errorf("streams of two families: column %q", c.Name)
 	}
 }
