@@ -114,7 +114,7 @@ func runDecode(e *env, o decodeOptions) error {
 			return whichCode(code, err)
 		}
 	}
-	if err := e.render(d, &o.renderOptions); err != nil {
+	if err := e.render(d, &d.Quality, &o.renderOptions); err != nil {
 		return err
 	}
 	return e.strict(o.Strict, &d.Quality)

@@ -172,7 +172,7 @@ func newHotspotsCmd(e *env) *cobra.Command {
 			defer done()
 			o.Limit = top
 			d := h.Hotspots(by, sort)
-			if err := e.render(d, &o.renderOptions); err != nil {
+			if err := e.render(d, &d.Quality, &o.renderOptions); err != nil {
 				return err
 			}
 			return e.strict(o.Strict, &d.Quality)
@@ -243,6 +243,9 @@ func newAnnotateCmd(e *env) *cobra.Command {
 			})
 			if err != nil {
 				return err
+			}
+			if o.Format == "csv" {
+				e.warn(&a.Quality)
 			}
 			return e.strict(o.Strict, &a.Quality)
 		},
@@ -323,7 +326,7 @@ func newWavesCmd(e *env) *cobra.Command {
 			defer done()
 			l := h.WaveList()
 			l.Width = width
-			if err := e.render(l, &o.renderOptions); err != nil {
+			if err := e.render(l, &l.Quality, &o.renderOptions); err != nil {
 				return err
 			}
 			return e.strict(o.Strict, &l.Quality)
@@ -363,6 +366,7 @@ func newExportCmd(e *env) *cobra.Command {
 			if err := e.output(o.Output, func(w io.Writer) error { return h.Export(w, o.Format) }); err != nil {
 				return err
 			}
+			e.warn(&h.Quality)
 			return e.strict(o.Strict, &h.Quality)
 		},
 	}

@@ -69,7 +69,7 @@ func newListCmd(e *env) *cobra.Command {
 func (e *env) list(l listing, o *listOptions) error {
 	v := listView{l}
 	r := renderOptions{Format: o.Format, Output: o.Output}
-	return e.render(v, &r)
+	return e.render(v, nil, &r)
 }
 
 // listGPUs lists the models in the order of the table.

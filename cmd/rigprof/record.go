@@ -164,7 +164,7 @@ func (r *recording) end(e *env, o *recordOptions, out *session.Outcome, err erro
 	}
 	v, q, verr := show(c)
 	if verr == nil {
-		verr = e.render(v, &o.renderOptions)
+		verr = e.render(v, q, &o.renderOptions)
 	}
 	e.notef("capture %s ('rigprof show %s' shows it again)", r.path, r.path)
 	if err != nil {

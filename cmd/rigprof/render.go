@@ -53,8 +53,28 @@ func (o *renderOptions) validate() error {
 	return oneOf("format", o.Format, o.formats...)
 }
 
-// render writes v as the options ask.
-func (e *env) render(v view, o *renderOptions) error {
+// render writes v as the options ask. Of forms that have no quality block, Err tells what to know about the data.
+func (e *env) render(v view, q *report.Quality, o *renderOptions) error {
+	if err := e.renderTo(v, o); err != nil {
+		return err
+	}
+	if o.Format == "csv" || o.Format == "chrome" {
+		e.warn(q)
+	}
+	return nil
+}
+
+// warn tells what is wrong with the data behind an output. q may be nil.
+func (e *env) warn(q *report.Quality) {
+	if q == nil {
+		return
+	}
+	for _, s := range q.Warnings() {
+		e.notef("%s", report.Printable(s))
+	}
+}
+
+func (e *env) renderTo(v view, o *renderOptions) error {
 	return e.output(o.Output, func(w io.Writer) error {
 		switch o.Format {
 		case "csv":

@@ -39,7 +39,7 @@ func newShowCmd(e *env) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			if err := e.render(v, &o.renderOptions); err != nil {
+			if err := e.render(v, q, &o.renderOptions); err != nil {
 				return err
 			}
 			return e.strict(o.Strict, q)

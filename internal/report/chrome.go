@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/rigprof/rigprof/internal/capture"
 	"github.com/rigprof/rigprof/internal/chrome"
@@ -31,6 +32,14 @@ func (d *DeviceDoc) meta() []chrome.Arg {
 		sim = "yes: times are modelled"
 	}
 	return []chrome.Arg{chrome.Text("device", d.Name), chrome.Text("target", d.Target), chrome.Text("simulated", sim)}
+}
+
+// meta is what a trace viewer's file has of the remarks: those that are more than good to know.
+func (q *Quality) meta() []chrome.Arg {
+	if list := q.Warnings(); len(list) > 0 {
+		return []chrome.Arg{chrome.Text("warnings", strings.Join(list, "; "))}
+	}
+	return nil
 }
 
 // picos is cycles in picoseconds. It grows with cycles, so slices that nest stay nested.

@@ -350,12 +350,14 @@ func (t *Counted) WriteJSON(w io.Writer) error { return WriteJSON(w, t) }
 // WriteCSV writes the rows.
 func (t *Counted) WriteCSV(w io.Writer) error { return t.CSV().CSV(w) }
 
+func (t *Counted) meta() []chrome.Arg { return append(t.Device.meta(), t.Quality.meta()...) }
+
 // Chrome writes a slice per dispatch with its counters as arguments, and a counter track per counter.
 func (t *Counted) Chrome(w io.Writer) error {
 	if t.HostTime {
-		return hostTimeline(w, t.Device.meta(), t.events)
+		return hostTimeline(w, t.meta(), t.events)
 	}
-	return timeline(w, t.Device.meta(), func(c *chrome.Writer) {
+	return timeline(w, t.meta(), func(c *chrome.Writer) {
 		if !t.Device.simulated() { // whose time is not the host's: dispatches alone, one after the other
 			events(c, t.events, t.epoch-t.ahead)
 		}

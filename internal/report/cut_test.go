@@ -2,9 +2,12 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/pprof/profile"
 
 	"github.com/rigprof/rigprof/internal/capture"
 )
@@ -61,5 +64,43 @@ func TestCutCapture(t *testing.T) {
 	must(t, err)
 	if v.Quality.Simulated != nil || v.Device.Simulated != nil || v.Quality.rowOf(t, "run on") != "" || v.title() != "an unknown GPU" {
 		t.Errorf("without a device: %+v %q", v.Device, v.Quality.rowOf(t, "run on"))
+	}
+}
+
+// Forms without a quality block have what is wrong with the data where they have room for it.
+func TestWarningsInExports(t *testing.T) {
+	const loss = "loss: damaged capture: cut off at byte 5"
+	h := calledHot(t)
+	h.Quality = newQuality()
+	h.Quality.Note(capture.Info, "", "good to know")
+	whole := h.Quality.Warnings()
+	h.Quality.Note(capture.Loss, "", "damaged capture: cut off at byte 5")
+	if got := h.Quality.Warnings(); len(whole) != 0 || len(got) != 1 || got[0] != loss {
+		t.Errorf("warnings %q, before %q", got, whole)
+	}
+
+	var b bytes.Buffer
+	must(t, h.Export(&b, "pprof"))
+	p, err := profile.Parse(&b)
+	must(t, err)
+	if !slices.Contains(p.Comments, loss) {
+		t.Errorf("pprof: comments %q", p.Comments)
+	}
+	b.Reset()
+	must(t, h.Export(&b, "speedscope"))
+	var ss struct {
+		Name     string
+		Profiles []struct{ Name string }
+	}
+	must(t, json.Unmarshal(b.Bytes(), &ss))
+	if !strings.HasSuffix(ss.Name, "; "+loss) || ss.Profiles[0].Name != "cycles (data is missing)" {
+		t.Errorf("speedscope: %+v", ss)
+	}
+
+	v := Traced{Device: DeviceDoc{Name: "x"}, Quality: h.Quality}
+	b.Reset()
+	must(t, v.Chrome(&b))
+	if !strings.Contains(b.String(), loss) || strings.Contains(b.String(), "good to know") {
+		t.Errorf("chrome: %s", b.String())
 	}
 }

@@ -459,7 +459,7 @@ func (d *Decoded) writeStream(j *jsonWriter, s *Stream) error {
 // Chrome writes the waves for a trace viewer.
 func (d *Decoded) Chrome(w io.Writer) error {
 	var failed error
-	err := timeline(w, nil, func(c *chrome.Writer) {
+	err := timeline(w, d.Quality.meta(), func(c *chrome.Writer) {
 		for i := range d.Streams {
 			s := &d.Streams[i]
 			markers, err := d.markers(i)

@@ -84,7 +84,7 @@ func (h *Hot) WritePprof(w io.Writer) error {
 		DefaultSampleType: "cycles",
 		PeriodType:        &profile.ValueType{Type: "cycles", Unit: "count"},
 		Period:            1,
-		Comments:          []string{h.Device.title()},
+		Comments:          append([]string{h.Device.title()}, h.Quality.Warnings()...),
 	}
 	functions := map[string]*profile.Function{}
 	function := func(name, file string) *profile.Function {
@@ -195,7 +195,11 @@ type (
 
 // WriteSpeedscope writes one sampled profile each for cycles, stall and exposed cycles, and, where waves sent markers, one over time for each slot.
 func (h *Hot) WriteSpeedscope(w io.Writer) error {
-	f := ssFile{Schema: "https://www.speedscope.app/file-format-schema.json", Name: h.Device.title(), Exporter: "rigprof"}
+	f := ssFile{Schema: "https://www.speedscope.app/file-format-schema.json", Name: strings.Join(append([]string{h.Device.title()}, h.Quality.Warnings()...), "; "), Exporter: "rigprof"}
+	mark := "" // viewers show the profiles' names, the file's hardly
+	if s := h.Quality.brief(); s != "" {
+		mark = " (" + s + ")"
+	}
 	frames := map[string]int{}
 	f.Shared.Frames = []ssFrame{} // an empty list, not null: viewers insist
 	frame := func(s string) int {
@@ -220,7 +224,7 @@ func (h *Hot) WriteSpeedscope(w io.Writer) error {
 		}
 	})
 	for i, name := range []string{"cycles", "stall", "exposed cycles"} {
-		p := ssProfile{Type: "sampled", Name: name, Unit: "none", Samples: samples, Weights: weights[i]}
+		p := ssProfile{Type: "sampled", Name: name + mark, Unit: "none", Samples: samples, Weights: weights[i]}
 		for _, n := range weights[i] {
 			p.EndValue += n
 		}

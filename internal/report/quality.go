@@ -92,6 +92,28 @@ func (q *Quality) Warned() bool {
 	return len(q.CountersUnmeasured) > 0 || slices.ContainsFunc(q.Notes, func(n capture.Note) bool { return n.Level != capture.Info })
 }
 
+// Warnings are the remarks that are more than good to know, a line each: what forms without a quality block are to be read with.
+func (q *Quality) Warnings() []string {
+	var list []string
+	for _, n := range q.Notes {
+		if n.Level != capture.Info {
+			list = append(list, noteLine(n))
+		}
+	}
+	return list
+}
+
+// brief is a mark for names where there is no room for the remarks; nothing where there is none.
+func (q *Quality) brief() string {
+	switch {
+	case slices.ContainsFunc(q.Notes, func(n capture.Note) bool { return n.Level == capture.Loss }):
+		return "data is missing"
+	case len(q.Warnings()) > 0:
+		return "with warnings"
+	}
+	return ""
+}
+
 // stream counts one engine's stream in.
 func (q *Quality) stream(engine Index, r *scanned) {
 	q.TraceBytes += r.Bytes

@@ -386,9 +386,9 @@ func (t *Traced) WriteCSV(w io.Writer) error { return t.CSV().CSV(w) }
 // alone, counted from the trace's start, and are the same in every run. With HostTime there is the profile alone.
 func (t *Traced) Chrome(w io.Writer) error {
 	if t.HostTime {
-		return hostTimeline(w, t.Device.meta(), t.events)
+		return hostTimeline(w, t.meta(), t.events)
 	}
-	return timeline(w, t.Device.meta(), func(c *chrome.Writer) {
+	return timeline(w, t.meta(), func(c *chrome.Writer) {
 		if !t.Device.simulated() {
 			events(c, t.events, t.epoch-t.ahead)
 		}
@@ -416,6 +416,8 @@ func (t *Traced) Chrome(w io.Writer) error {
 		}
 	})
 }
+
+func (t *Traced) meta() []chrome.Arg { return append(t.Device.meta(), t.Quality.meta()...) }
 
 // psPerCycle is a shader cycle by the trace's own markers, else by the device's stated clock.
 func (t *Traced) psPerCycle(realtime [][2]int64) float64 {
