@@ -456,9 +456,15 @@ func (d *Decoded) writeStream(j *jsonWriter, s *Stream) error {
 	return nil
 }
 
-// Chrome writes the waves for a trace viewer.
+// Chrome writes the waves for a trace viewer. What it leaves out is noted in the quality, and in the file.
 func (d *Decoded) Chrome(w io.Writer) error {
 	var failed error
+	for i := range d.Streams {
+		if s := &d.Streams[i]; s.scan.words > int64(maxWords) {
+			_, _, left, _ := s.file.shaderData() // an error shows below
+			wordsLeftOut(&d.Quality, s.File, left)
+		}
+	}
 	err := timeline(w, d.Quality.meta(), func(c *chrome.Writer) {
 		for i := range d.Streams {
 			s := &d.Streams[i]

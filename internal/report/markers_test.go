@@ -354,4 +354,11 @@ func TestMaxWords(t *testing.T) {
 	if l := h.WaveList(); len(h.Markers) == 0 || !l.Quality.noted(capture.Loss, "se0: "+want) {
 		t.Errorf("file: %+v, notes %+v", h.Markers, l.Quality.Notes)
 	}
+	d, err := Decode([]StreamFile{{Name: "se0", Open: bytesOf(markedStream()), Family: gpu.GFX11}})
+	must(t, err)
+	var b bytes.Buffer
+	must(t, d.Chrome(&b))
+	if !d.Quality.noted(capture.Loss, "se0: "+want) || !strings.Contains(b.String(), "se0: "+want) {
+		t.Errorf("decode: notes %+v, file %s", d.Quality.Notes, b.String())
+	}
 }
