@@ -41,7 +41,7 @@ func newCountersCmd(e *env) *cobra.Command {
 	o.flags(cmd)
 	f := cmd.Flags()
 	f.StringSliceVarP(&o.Events, "events", "e", []string{"SQ_WAVES"}, "`counters` and metrics to measure: NAME,… (see 'rigprof list counters' and 'rigprof list metrics')")
-	f.StringVar(&o.Per, "per", "", "`unit` gives a row per die, engine, array and WGP")
+	f.StringVar(&o.Per, "per", "", "`unit` gives a row per die, engine, array and WGP (CU on gfx9)")
 	f.BoolVar(&o.Unverified, "unverified", false, "take counters whose event numbers are not verified on the target")
 	return cmd
 }

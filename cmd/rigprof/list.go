@@ -129,7 +129,7 @@ func listCounters(args []string) (listing, error) {
 		Instances  int    `json:"instances"`
 		Engines    int    `json:"engines"`
 		Arrays     int    `json:"arrays"`
-		WGPs       int    `json:"wgps"`
+		WGPs       int    `json:"wgps"` // CUs on gfx9
 		Unverified bool   `json:"unverified"`
 		Assumed    bool   `json:"assumed"`
 		Uncounted  string `json:"not_simulated,omitempty"` // why a simulated GPU does not count it
@@ -137,9 +137,13 @@ func listCounters(args []string) (listing, error) {
 
 		Differs *string `json:"differs"` // other AMD tables that give the event another number, or "none"; null: there is none to compare with
 	}
+	units := "wgps"
+	if g.Family == gpu.GFX9 {
+		units = "cus"
+	}
 	l := listing{table: report.Table{Title: g.Name + " (" + g.Target + ")", Columns: []report.Column{
 		report.Text("counter"), report.Text("block"), report.Number("event"), report.Number("at_once"), report.Number("instances"),
-		report.Number("engines"), report.Number("arrays"), report.Number("wgps"), report.Text("verified"),
+		report.Number("engines"), report.Number("arrays"), report.Number(units), report.Text("verified"),
 		report.Text("simulated"), report.Text("description"), report.Text("differs"),
 	}}}
 	rows := []row{}
@@ -226,14 +230,14 @@ func listKernels(path string) (listing, error) {
 		Demangled string `json:"demangled"`
 		Args      []arg  `json:"args"`
 		Wave      *int   `json:"wave"`
-		VGPRs     *int   `json:"vgprs"` // as its descriptor asks; null: the file does not say where that is
-		SGPRs     int    `json:"sgprs"`
+		VGPRs     *int   `json:"vgprs"` // allocated, as its descriptor asks; null: the file does not say where that is
+		SGPRs     *int   `json:"sgprs"` // used, as its metadata says: from gfx10 on every wave has 128; null: no metadata
 		LDS       uint32 `json:"lds_bytes"`
 		Scratch   uint32 `json:"scratch_bytes"`
 		Stripped  bool   `json:"stripped"` // no symbol says where it is: its metadata is all there is
 	}
 	l := listing{table: report.Table{Columns: []report.Column{
-		report.Text("target"), report.Text("kernel"), report.Text("arguments"), report.Number("wave"), report.Number("vgprs"), report.Number("sgprs"),
+		report.Text("target"), report.Text("kernel"), report.Text("arguments"), report.Number("wave"), report.Number("vgprs_allocated"), report.Number("sgprs_used"),
 		report.Number("lds"), report.Number("scratch"), report.Text("stripped"),
 	}}}
 	rows := []row{}
@@ -255,7 +259,7 @@ func listKernels(path string) (listing, error) {
 			stripped = "yes"
 		}
 		rows = append(rows, r)
-		l.table.Add(r.Target, r.Demangled, args, cell(r.Wave), cell(r.VGPRs), r.SGPRs, r.LDS, r.Scratch, stripped)
+		l.table.Add(r.Target, r.Demangled, args, cell(r.Wave), cell(r.VGPRs), cell(r.SGPRs), r.LDS, r.Scratch, stripped)
 	}
 	for _, em := range objects {
 		o, err := codeobj.Open(em.Data)
@@ -265,17 +269,22 @@ func listKernels(path string) (listing, error) {
 		for i := range o.Kernels {
 			k := &o.Kernels[i]
 			wave, vgprs := k.Descriptor.WaveSize(), k.Descriptor.VGPRs(o.Target.Processor)
+			var sgprs *int
+			if n := int(k.SGPRs); k.HasMeta {
+				sgprs = &n
+			}
 			add(row{
 				Target: o.Target.String(), Kernel: k.Name, Demangled: k.Demangled, Args: []arg{}, Wave: &wave, VGPRs: &vgprs,
-				SGPRs: int(k.SGPRs), LDS: k.Descriptor.GroupBytes, Scratch: k.Descriptor.PrivateBytes,
+				SGPRs: sgprs, LDS: k.Descriptor.GroupBytes, Scratch: k.Descriptor.PrivateBytes,
 			}, &k.Meta, k.HasMeta)
 		}
 		for i := range o.Unplaced {
 			m := &o.Unplaced[i]
 			unplaced = append(unplaced, m.Name)
+			sgprs := int(m.SGPRs)
 			r := row{
 				Target: o.Target.String(), Kernel: m.Name, Demangled: codeobj.Demangle(m.Name), Args: []arg{},
-				SGPRs: int(m.SGPRs), LDS: m.GroupBytes, Scratch: m.PrivateBytes, Stripped: true,
+				SGPRs: &sgprs, LDS: m.GroupBytes, Scratch: m.PrivateBytes, Stripped: true,
 			}
 			if wave := int(m.WaveSize); wave > 0 {
 				r.Wave = &wave

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"encoding/csv"
@@ -59,7 +60,7 @@ func TestListStripped(t *testing.T) {
 	whole, got := rows(vaddFile), rows(file)
 	for name, want := range whole {
 		switch name {
-		case "vgprs":
+		case "vgprs_allocated":
 			want = ""
 		case "stripped":
 			if want != "no" {
@@ -96,5 +97,30 @@ func TestListStripped(t *testing.T) {
 	}
 	if table := list(file, "table"); !strings.Contains(table, "n/a") || !strings.Contains(table, `gfx1100, kernel vadd: no symbol "vadd.kd" in the file`) {
 		t.Errorf("table:\n%s", table)
+	}
+}
+
+// Without metadata nothing tells how many scalar registers a kernel uses: no number, and not 0.
+func TestListWithoutMetadata(t *testing.T) {
+	data, err := os.ReadFile(vaddFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(data, []byte("AMDGPU\x00\x00")) // the note's owner
+	if at < 0 {
+		t.Fatal("no note")
+	}
+	data[at] = 'X'
+	file := filepath.Join(t.TempDir(), "bare.co")
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, messages := rigprof("list", "kernels", "--format", "json", file)
+	if code != 0 || !strings.Contains(out, `"sgprs": null`) && !strings.Contains(out, `"sgprs":null`) {
+		t.Errorf("exit code %d, %s%s", code, out, messages)
+	}
+	code, out, messages = rigprof("asm", file)
+	if code != 0 || strings.Contains(out, "used:") || !strings.Contains(out, "# allocated: VGPRs ") {
+		t.Errorf("exit code %d, %s%s", code, out, messages)
 	}
 }

@@ -47,7 +47,7 @@ func newShowCmd(e *env) *cobra.Command {
 	}
 	o.flags(cmd)
 	cmd.Flags().StringVar(&o.View, "view", "auto", "what to show: auto, trace or counters")
-	cmd.Flags().StringVar(&o.Per, "per", "", "counters: `unit` gives a row per die, engine, array and WGP")
+	cmd.Flags().StringVar(&o.Per, "per", "", "counters: `unit` gives a row per die, engine, array and WGP (CU on gfx9)")
 	cmd.Flags().BoolVar(&o.HostTime, "host-time", false, hostTimeHelp)
 	cmd.Flags().BoolVar(&o.Strict, "strict", false, "exit with 3 where the data is less than was asked for")
 	return cmd

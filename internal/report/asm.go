@@ -40,9 +40,9 @@ type AsmFunc struct {
 // AsmUses is what a kernel's descriptor and metadata ask for.
 type AsmUses struct {
 	Descriptor   uint64 `json:"descriptor"` // address
-	VGPRs        int    `json:"vgprs"`      // accumulation registers included
+	VGPRs        int    `json:"vgprs"`      // allocated, accumulation registers included
 	AccumOffset  int    `json:"accum_offset,omitempty"`
-	SGPRs        int    `json:"sgprs"`
+	SGPRs        int    `json:"sgprs"` // allocated: from gfx10 on always 128
 	LDSBytes     uint32 `json:"lds_bytes"`
 	ScratchBytes uint32 `json:"scratch_bytes"` // of a work-item
 	KernargBytes uint32 `json:"kernarg_bytes"`
@@ -56,6 +56,8 @@ type AsmUses struct {
 
 	Start     []AsmStart `json:"start"` // what waves find in scalar registers
 	Signature string     `json:"signature,omitempty"`
+	UsedVGPRs *uint32    `json:"vgprs_used"` // by the metadata; null: there is none
+	UsedSGPRs *uint32    `json:"sgprs_used"`
 }
 
 // AsmStart is a scalar register, or a run of them, that waves find filled.
@@ -90,6 +92,7 @@ func usesOf(o *codeobj.Object, k *codeobj.Kernel) *AsmUses {
 		}
 		args = append(args, name)
 	}
+	u.UsedVGPRs, u.UsedSGPRs = &k.VGPRs, &k.SGPRs
 	u.Signature = fmt.Sprintf("%s(%s)", k.Demangled, strings.Join(args, ", "))
 	return u
 }
@@ -99,6 +102,10 @@ func (u *AsmUses) text(w io.Writer) {
 	if u.AccumOffset > 0 {
 		acc = fmt.Sprintf(" (a0 at %d)", u.AccumOffset)
 	}
+	used := ""
+	if u.UsedVGPRs != nil && u.UsedSGPRs != nil {
+		used = fmt.Sprintf("; used: VGPRs %d, SGPRs %d", *u.UsedVGPRs, *u.UsedSGPRs)
+	}
 	mode := ""
 	if u.WGPMode {
 		mode = ", WGP mode"
@@ -106,8 +113,8 @@ func (u *AsmUses) text(w io.Writer) {
 	if u.Signature != "" {
 		_, _ = fmt.Fprintf(w, "  # %s\n", Printable(u.Signature))
 	}
-	_, _ = fmt.Fprintf(w, "  # VGPRs %d%s, SGPRs %d (%d user), LDS %d B, scratch %d B a work-item, arguments %d B, work-item ids of %s%s\n",
-		u.VGPRs, acc, u.SGPRs, u.UserSGPRs, u.LDSBytes, u.ScratchBytes, u.KernargBytes, Plural(int64(u.WorkItemDims), "dimension"), mode)
+	_, _ = fmt.Fprintf(w, "  # allocated: VGPRs %d%s, SGPRs %d (%d user), LDS %d B, scratch %d B a work-item, arguments %d B, work-item ids of %s%s%s\n",
+		u.VGPRs, acc, u.SGPRs, u.UserSGPRs, u.LDSBytes, u.ScratchBytes, u.KernargBytes, Plural(int64(u.WorkItemDims), "dimension"), mode, used)
 	_, _ = fmt.Fprintf(w, "  # descriptor at 0x%x: rsrc1 0x%08x, rsrc2 0x%08x, rsrc3 0x%08x, properties 0x%04x\n", u.Descriptor, u.RSRC1, u.RSRC2, u.RSRC3, u.Properties)
 	for i, r := range u.Start {
 		_, _ = fmt.Fprintf(w, "%s%s %s", [...]string{"  # at start: ", ", "}[min(i, 1)], r.Register, r.Holds)

@@ -23,6 +23,7 @@ type Counted struct {
 	PerUnit  bool `json:"-"` // one row per die, instance, engine, array and WGP in tables
 	HostTime bool `json:"-"` // Chrome writes the profile's events alone, by the host's clock, also of a simulated GPU
 
+	family       gpu.Family
 	events       []capture.Event
 	epoch, ahead int64
 }
@@ -51,7 +52,7 @@ type UnitValue struct {
 	Instance int     `json:"instance"`
 	Engine   int     `json:"engine"` // across dies
 	Array    int     `json:"array"`
-	WGP      int     `json:"wgp"`
+	WGP      int     `json:"wgp"` // CU on gfx9
 	Value    *uint64 `json:"value"`
 	AtLeast  bool    `json:"at_least,omitempty"`
 	Reason   string  `json:"reason,omitempty"`
@@ -88,6 +89,7 @@ func Counters(c *capture.Capture) (*Counted, error) {
 	if err != nil {
 		return nil, err
 	}
+	out.family = g.Family
 	epoch := epochOf(c)
 	out.events, out.epoch, out.ahead = c.Events, epoch, ahead(c)
 	var launched int64
@@ -272,8 +274,9 @@ func (v *CounterValue) measured() (n int) {
 func (t *Counted) Tables(limit int) []Table {
 	ds := dispatchTable(t.Device.title())
 	vs := Table{Title: "counters", Columns: []Column{Number("dispatch"), Text("counter"), Text("block"), Number("total"), Number("per wave"), Number("units"), Text("reason")}}
+	unit := strings.ToLower(unitName(t.family))
 	us := Table{Title: "units", Columns: []Column{
-		Number("dispatch"), Text("counter"), Number("die"), Number("instance"), Number("engine"), Number("array"), Number("wgp"), Number("value"),
+		Number("dispatch"), Text("counter"), Number("die"), Number("instance"), Number("engine"), Number("array"), Number(unit), Number("value"),
 	}}
 	total := 0
 	for i := range t.Dispatches {
@@ -317,7 +320,7 @@ func (u *UnitValue) text() string {
 func (t *Counted) CSV() *Table {
 	head := []Column{Number("dispatch"), Text("kernel"), Text("simulated"), Number("waves_launched"), Text("counter"), Text("block")}
 	if t.PerUnit {
-		head = append(head, Number("die"), Number("instance"), Number("engine"), Number("array"), Number("wgp"))
+		head = append(head, Number("die"), Number("instance"), Number("engine"), Number("array"), Number(strings.ToLower(unitName(t.family))))
 	}
 	out := &Table{Columns: append(head, Number("value"), Text("at_least"), Text("reason"))}
 	for i := range t.Dispatches {
