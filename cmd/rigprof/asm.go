@@ -61,7 +61,7 @@ they are no instruction, or what hardware runs them as where only bits are set t
 func runAsm(e *env, o asmOptions) error {
 	data, err := os.ReadFile(o.File)
 	if err != nil {
-		return err
+		return folder(o.File, aCode, err)
 	}
 	objects, err := e.asmObjects(data, o)
 	if err != nil {

@@ -198,7 +198,7 @@ func readStream(name string, open func() (io.ReadCloser, error), o decodeOptions
 	var head [64]byte
 	n, err := io.ReadFull(r, head[:])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return f, err
+		return f, folder(name, aTrace, err)
 	}
 	if err := noTrace(name, head[:n]); err != nil {
 		return f, err
@@ -215,6 +215,9 @@ func readStream(name string, open func() (io.ReadCloser, error), o decodeOptions
 			if n == 0 {
 				return f, fmt.Errorf("%s is empty", name)
 			}
+			if k := kindOf(head[:n]); k.what != "" {
+				return f, fmt.Errorf("%s looks like %s, no trace file; if it is one, say which GPU wrote it: --target gfx942, gfx1100, …", name, k.what)
+			}
 			return f, fmt.Errorf("%s does not say which GPU wrote it: give --target gfx942, gfx1100, …", name)
 		}
 	}
@@ -228,6 +231,9 @@ func noTrace(name string, head []byte) error {
 		return fmt.Errorf("%s is a capture, no trace file: 'rigprof show %s' shows it; hotspots, annotate, waves and export take one capture, by its file's name", name, name)
 	case bytes.HasPrefix(head, []byte("\x7fELF")), bytes.HasPrefix(head, []byte("__CLANG_OFFLOAD_BUNDLE__")):
 		return fmt.Errorf("%s holds code, no trace: give it with --code %s@BASE beside the trace files", name, name)
+	}
+	if k := kindOf(head); k.sure {
+		return fmt.Errorf("%s is no trace file but %s", name, k.what)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func codeFlagError(value string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("--code %s: %w", value, err)
+	return fmt.Errorf("--code %s: %w", value, folder("it", aCode, err))
 }
 
 func newHotspotsCmd(e *env) *cobra.Command {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
 
@@ -19,8 +20,10 @@ import (
 
 // kind is what a file looks like by its beginning.
 type kind struct {
-	what string // "gzip data"; empty: nothing that is known here
-	try  string // what to do where a code object was wanted; may be empty
+	what  string // "gzip data"; empty: nothing that is known here
+	try   string // what to do where a code object was wanted; may be empty
+	trace bool
+	sure  bool // so many bytes say so that no thread trace begins like that by chance
 }
 
 const (
@@ -33,22 +36,22 @@ var magics = []struct {
 	begin string
 	kind
 }{
-	{"\x1f\x8b", kind{"gzip data", unpack}},
-	{"\x28\xb5\x2f\xfd", kind{"zstd data", unpack}},
-	{"\xfd7zXZ\x00", kind{"xz data", unpack}},
-	{"BZh", kind{"bzip2 data", unpack}},
-	{"PK\x03\x04", kind{"a zip archive", unpack}},
-	{"!<arch>\n", kind{"a static library", "take its members out (ar x), or give the linked program"}},
-	{"BC\xc0\xde", kind{"LLVM bitcode", compile}},
-	{"\x03\x02\x23\x07", kind{"SPIR-V", compile}},
-	{"\x89PNG\r\n\x1a\n", kind{"a PNG image", ""}},
-	{"\xff\xd8\xff", kind{"a JPEG image", ""}},
-	{"%PDF-", kind{"a PDF document", ""}},
-	{"SQLite format 3\x00", kind{"an SQLite database", ""}},
-	{"MZ", kind{"a Windows program", "its code objects cannot be taken out here: give them as files (.co, .hsaco)"}},
-	{"\xcf\xfa\xed\xfe", kind{"a macOS program", ""}},
-	{"\x00asm", kind{"WebAssembly", ""}},
-	{"version https://git-lfs", kind{"a Git LFS pointer", "fetch the file itself (git lfs pull)"}},
+	{"\x1f\x8b", kind{what: "gzip data", try: unpack}},
+	{"\x28\xb5\x2f\xfd", kind{what: "zstd data", try: unpack}},
+	{"\xfd7zXZ\x00", kind{what: "xz data", try: unpack}},
+	{"BZh", kind{what: "bzip2 data", try: unpack}},
+	{"PK\x03\x04", kind{what: "a zip archive", try: unpack}},
+	{"!<arch>\n", kind{what: "a static library", try: "take its members out (ar x), or give the linked program"}},
+	{"BC\xc0\xde", kind{what: "LLVM bitcode", try: compile}},
+	{"\x03\x02\x23\x07", kind{what: "SPIR-V", try: compile}},
+	{"\x89PNG\r\n\x1a\n", kind{what: "a PNG image"}},
+	{"\xff\xd8\xff", kind{what: "a JPEG image"}},
+	{"%PDF-", kind{what: "a PDF document"}},
+	{"SQLite format 3\x00", kind{what: "an SQLite database"}},
+	{"MZ", kind{what: "a Windows program", try: "its code objects cannot be taken out here: give them as files (.co, .hsaco)"}},
+	{"\xcf\xfa\xed\xfe", kind{what: "a macOS program"}},
+	{"\x00asm", kind{what: "WebAssembly"}},
+	{"version https://git-lfs", kind{what: "a Git LFS pointer", try: "fetch the file itself (git lfs pull)"}},
 }
 
 // elfMachines names e_machine where the code is for a processor that people run programs on.
@@ -57,28 +60,29 @@ var elfMachines = map[uint16]string{3: "x86", 21: "POWER", 40: "Arm", 62: "x86-6
 // kindOf looks at the beginning of a file.
 func kindOf(data []byte) kind {
 	if len(data) == 0 {
-		return kind{"empty", "was it written?"}
+		return kind{what: "empty", try: "was it written?"}
 	}
 	if capture.IsCapture(data) {
-		return kind{"a rigprof capture", "it holds the code objects that ran: give hotspots, annotate, waves and export the capture alone"}
+		return kind{what: "a rigprof capture", try: "it holds the code objects that ran: give hotspots, annotate, waves and export the capture alone"}
 	}
 	for _, m := range magics {
 		if bytes.HasPrefix(data, []byte(m.begin)) {
+			m.sure = len(m.begin) >= 6
 			return m.kind
 		}
 	}
 	const ident = "\x7fELF"
 	if bytes.HasPrefix(data, []byte(ident)) && len(data) < 64 || strings.HasPrefix(ident, string(data[:min(len(data), 8)])) {
-		return kind{fmt.Sprintf("the first %d bytes of an ELF file", len(data)), "take a whole copy of it"}
+		return kind{what: fmt.Sprintf("the first %d bytes of an ELF file", len(data)), try: "take a whole copy of it"}
 	}
 	if bytes.HasPrefix(data, []byte(ident)) {
 		if m := elfMachines[binary.LittleEndian.Uint16(data[18:])]; m != "" && data[5] == 1 {
-			return kind{"a program, library or object file for " + m + " without code for a GPU (no section .hip_fatbin)", "was it built for a GPU (hipcc --offload-arch=…), or is the code in a library beside it?"}
+			return kind{what: "a program, library or object file for " + m + " without code for a GPU (no section .hip_fatbin)", try: "was it built for a GPU (hipcc --offload-arch=…), or is the code in a library beside it?"}
 		}
-		return kind{"an ELF file of another machine", ""}
+		return kind{what: "an ELF file of another machine"}
 	}
 	if bytes.HasPrefix(data[min(257, len(data)):], []byte("ustar")) {
-		return kind{"a tar archive", unpack}
+		return kind{what: "a tar archive", try: unpack}
 	}
 	if s := firstLine(data); s != "" {
 		k := kind{what: fmt.Sprintf("text that begins %q", s)}
@@ -88,7 +92,7 @@ func kindOf(data []byte) kind {
 		return k
 	}
 	if f := sqtt.FamilyOf(data[:min(len(data), 64)]); f != gpu.Unknown {
-		return kind{"a thread trace of " + f.String(), "traces go before --code, as arguments of their own"}
+		return kind{what: "a thread trace of " + f.String(), trace: true, try: "traces go before --code, as arguments of their own"}
 	}
 	return kind{}
 }
@@ -97,7 +101,7 @@ func kindOf(data []byte) kind {
 func firstLine(data []byte) string {
 	const look, show = 512, 40
 	head := data[:min(len(data), look)]
-	for len(head) < len(data) && len(head) > look-utf8.UTFMax && !utf8.Valid(head) { // a character is cut there
+	for end := len(head); end >= 64 && len(head) > end-utf8.UTFMax && !utf8.Valid(head); { // a character may be cut there
 		head = head[:len(head)-1]
 	}
 	if !utf8.Valid(head) || bytes.ContainsFunc(head, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
@@ -130,6 +134,21 @@ func (k kind) describe(data []byte) string {
 	return k.what
 }
 
+// folder is err, or, where name turned out to be a folder, an error that says what to name instead.
+func folder(name, instead string, err error) error {
+	if errors.Is(err, syscall.EISDIR) {
+		return fmt.Errorf("%s is a folder: name %s", name, instead)
+	}
+	return err
+}
+
+// What to name instead of a folder.
+const (
+	aCode    = "a code object, or a file with one inside"
+	aTrace   = "the trace files in it (*.sqtt, *.att), or a capture"
+	aCapture = "a capture in it (*.rigprof)"
+)
+
 // codeFileError is err of reading a file's code objects, with the file's name. Of a file that is none it tells what it is.
 func codeFileError(name string, data []byte, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -144,6 +163,22 @@ func codeFileError(name string, data []byte, err error) error {
 		try = "want a code object (.co, .hsaco), an offload bundle, or a host program with one inside"
 	}
 	return fmt.Errorf("%s is not an AMDGPU code object but %s; %s", name, k.describe(data), try)
+}
+
+// captureError is err of opening a capture, with the file's name. Of a file that is none it tells what it is, and who reads that.
+func captureError(name string, head []byte, err error) error {
+	if !errors.Is(err, capture.ErrNotCapture) {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	k, try := kindOf(head), ""
+	switch {
+	case k.trace:
+		try = "; 'rigprof decode' reads it, and hotspots, annotate, waves and export do"
+	case bytes.HasPrefix(head, []byte("\x7fELF")):
+		k = kind{what: "an ELF file"}
+		try = "; if it is a code object, 'rigprof trace' records its kernels"
+	}
+	return fmt.Errorf("%s is not a rigprof capture but %s%s", name, k.describe(head), try)
 }
 
 // whichCode tells which of the --code files cannot be read, where that is why err came; else it is err.

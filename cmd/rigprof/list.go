@@ -211,7 +211,7 @@ func listMetrics(args []string) (listing, error) {
 func listKernels(path string) (listing, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return listing{}, err
+		return listing{}, folder(path, aCode, err)
 	}
 	objects, err := codeobj.Objects(data)
 	if err != nil {

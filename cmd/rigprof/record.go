@@ -117,7 +117,7 @@ type recording struct {
 func (o *recordOptions) begin(ctx context.Context, e *env, tool string) (*recording, error) {
 	data, err := os.ReadFile(o.Target)
 	if err != nil {
-		return nil, err
+		return nil, folder(o.Target, aCode, err)
 	}
 	if _, err := codeobj.Objects(data); err != nil {
 		return nil, codeFileError(o.Target, data, err)

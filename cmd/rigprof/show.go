@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +58,7 @@ func newShowCmd(e *env) *cobra.Command {
 func openCapture(e *env, name string) (c *capture.Capture, done func(), err error) {
 	if !readOnce(name) {
 		if c, err = capture.Open(name); err != nil {
-			return nil, nil, err
+			return nil, nil, notCapture(name, err)
 		}
 		return c, func() { _ = c.Close() }, nil // only read
 	}
@@ -67,10 +68,27 @@ func openCapture(e *env, name string) (c *capture.Capture, done func(), err erro
 	}
 	done = func() { _ = kept.Close() } // only read
 	if c, err = capture.Read(kept, size); err != nil {
+		var head [64]byte
+		n, _ := kept.ReadAt(head[:], 0)
 		done()
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, captureError(name, head[:n], err)
 	}
 	return c, done, nil
+}
+
+// notCapture is err of opening a file as a capture, which may be none.
+func notCapture(name string, err error) error {
+	if !errors.Is(err, capture.ErrNotCapture) {
+		return folder(name, aCapture, err)
+	}
+	f, ferr := os.Open(name)
+	if ferr != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // only read
+	var head [64]byte
+	n, _ := f.ReadAt(head[:], 0)
+	return captureError(name, head[:n], err)
 }
 
 func (o *showOptions) validate() error {
