@@ -66,11 +66,13 @@ func (d *Decoded) WithCode(target string, codeFiles []CodeFile) error {
 	cut := make([]int64, len(d.Streams))
 	fits := make([][]fit, len(d.Streams))
 	why := make([]sqtt.Unplaced, len(d.Streams))
+	lost := make([]strays, len(d.Streams))
 	errs := make([]error, len(d.Streams))
 	parallel(len(d.Streams), func(i int) {
 		s := &d.Streams[i]
 		ends := map[[3]uint8]cutOff{}
 		table := newFitTable(d.code.prog, code)
+		lost[i] = strays{}
 		why[i], errs[i] = s.walk(d.code, func(p *sqtt.WaveInsts) error {
 			key := [3]uint8{p.Wave.CU, p.Wave.SIMD, p.Wave.Slot}
 			end := ends[key]
@@ -87,6 +89,7 @@ func (d *Decoded) WithCode(target string, codeFiles []CodeFile) error {
 			ends[key] = end
 			if p.Last {
 				s.waves++
+				lost[i].add(p.StartPC, code)
 				cut[i] += end.end(&p.Wave, p.StartPC)
 				delete(ends, key)
 			}
@@ -94,6 +97,11 @@ func (d *Decoded) WithCode(target string, codeFiles []CodeFile) error {
 		})
 		fits[i] = table.fits
 	})
+	strays := strays{}
+	for _, l := range lost {
+		strays.join(l)
+	}
+	strays.note(&d.Quality, code)
 	for i, n := range unplaced {
 		if errs[i] != nil {
 			return fmt.Errorf("%s: %w", d.Streams[i].File, errs[i])

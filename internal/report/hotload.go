@@ -34,6 +34,7 @@ type hotStream struct {
 	called   int64 // traced waves whose first known instruction stands in a function that is no kernel
 
 	scanned *scanned // of the first pass
+	strays  strays
 	crowd   *crowd
 	part    *hotPart
 	failed  error // of a later pass
@@ -139,6 +140,11 @@ func HotFiles(target string, files []StreamFile, codeFiles []CodeFile) (*Hot, er
 			d.Quality.Note(capture.Warning, "give the code object with --code FILE@BASE", "no code object: instructions have neither names nor addresses")
 		}
 		overlaps(code, &d.Quality)
+		all := strays{}
+		for _, s := range streams {
+			all.join(s.strays)
+		}
+		all.note(&d.Quality, code)
 		names := onlyFuncMap(code, &d.Quality)
 		for i, s := range streams {
 			if s.scanned.words > 0 {
@@ -373,6 +379,9 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 		return 0
 	}
 	s.called = 0
+	if s.scanned == nil {
+		s.strays = strays{}
+	}
 	prog := programOf(load.arch, load.code)
 	sites := newSiteTable(run, prog, load.code, load.other, cmp.Or(s.siteRoom, maxSiteRoom))
 	type life struct {
@@ -419,6 +428,9 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 		run.Add(l.Life, recs)
 		if p.Last {
 			delete(open, key)
+			if s.scanned == nil {
+				s.strays.add(p.StartPC, load.code)
+			}
 			cutRecords += l.cut.end(&p.Wave, p.StartPC)
 			if p.Wave.Start < 0 || p.Wave.Stop < 0 && run.Ran(l.Life) {
 				cut++
