@@ -139,7 +139,7 @@ const (
 func (a *Annotated) WriteText(w io.Writer, o AnnotateText) error {
 	bw := bufio.NewWriter(w)
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(bw, format, args...) } // Flush tells
-	line("%s, %d wave cycles in all\n", Printable(a.Device.title()), a.Cycles)
+	line("%s\n", Printable(a.Device.named(fmt.Sprintf(", %d wave cycles in all", a.Cycles))))
 	for i := range a.Functions {
 		f := &a.Functions[i]
 		line("\n%s: %d cycles, %s %%\n", Printable(f.Name), f.Cycles, percent(f.Cycles, a.Cycles))

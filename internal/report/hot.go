@@ -266,10 +266,10 @@ func (d *Hotspots) Tables(limit int) []Table {
 		cols = append(cols, Text(d.By))
 	}
 	if len(d.Rows) == 0 {
-		t := Table{Columns: []Column{Text("")}, Notes: []string{fmt.Sprintf("no hot spots of %s: no instruction was traced", d.Device.title())}}
+		t := Table{Columns: []Column{Text("")}, Notes: []string{"no hot spots of " + d.Device.named(": no instruction was traced")}}
 		return []Table{t, d.Quality.table()}
 	}
-	t := Table{Title: fmt.Sprintf("hot spots of %s by %s, %d wave cycles in all, %s first", d.Device.title(), d.By, d.Cycles, hotOrder[d.Sort]), Columns: cols}
+	t := Table{Title: "hot spots of " + d.Device.named(fmt.Sprintf(" by %s, %d wave cycles in all, %s first", d.By, d.Cycles, hotOrder[d.Sort])), Columns: cols}
 	for i := range d.Rows {
 		if limit > 0 && i >= limit {
 			break

@@ -172,7 +172,7 @@ func TestSort(t *testing.T) {
 			if key == "latency" && by != "class" && (d.Rows[0].Latency == nil || !slices.Contains(d.Tables(0)[0].Rows[0], fmt.Sprint(*d.Rows[0].Latency))) {
 				t.Errorf("by %s: the first row by latency is %+v", by, d.Rows[0])
 			}
-			if title := d.Tables(0)[0].Title; !strings.HasSuffix(title, ", "+hotOrder[key]+" first") || hotOrder[key] == "" {
+			if title := d.Tables(0)[0].Title; !strings.HasSuffix(title, " wave cycles in all, "+hotOrder[key]+" first; simulated: times are modelled") || hotOrder[key] == "" {
 				t.Errorf("%q", title)
 			}
 		}

@@ -294,13 +294,20 @@ func (t *Traced) title() string { return t.Device.title() }
 
 func (d *DeviceDoc) simulated() bool { return d.Simulated != nil && *d.Simulated }
 
-func (d *DeviceDoc) title() string {
+func (d *DeviceDoc) title() string { return d.named("") }
+
+// named is the GPU's name, what is said of it, and whether it was a simulated one.
+func (d *DeviceDoc) named(what string) string {
 	s := d.Name
 	if d.Target != "" {
 		s += " (" + d.Target + ")"
 	}
+	sep := ", "
+	if s += what; what != "" {
+		sep = "; "
+	}
 	if d.simulated() {
-		s += ", simulated: times are modelled"
+		s += sep + "simulated: times are modelled"
 	}
 	return s
 }
