@@ -37,7 +37,7 @@ where branches go, the source lines of its debug information, and what the kerne
 Instructions print as LLVM 22 prints them. Bytes that LLVM refuses print as .long, as llvm-objdump does, with a comment: why
 they are no instruction, or what hardware runs them as where only bits are set that mean nothing.`,
 		Example: "  rigprof asm vadd.co\n  rigprof asm --kernel transpose_lds --source=src transpose.co\n  rigprof asm --target gfx942 --format json libapp.so",
-		Args:    cobra.ExactArgs(1),
+		Args:    named(theCode, false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.File = args[0]
 			if err := oneOf("format", o.Format, "text", "csv", "json"); err != nil {

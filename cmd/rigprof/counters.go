@@ -28,7 +28,7 @@ func newCountersCmd(e *env) *cobra.Command {
 			"each from the same memory.\n" + launchHelp,
 		Example: `  rigprof counters -e SQ_WAVES,SQ_INSTS_VALU --device sim:gfx1100 --launch launches.yaml#vadd vadd.co
   rigprof counters -e SQ_WAVES --per unit --format csv --launch launches.yaml#vadd vadd.co`,
-		Args: cobra.ExactArgs(1),
+		Args: named(theCode, false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Target = args[0]
 			if err := o.validate(); err != nil {

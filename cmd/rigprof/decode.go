@@ -40,7 +40,7 @@ waves that run more than 16384 instructions in parts, whose "first" numbers thei
 		Example: `  rigprof decode --target gfx1100 se0.sqtt se1.sqtt
   rigprof decode --code gemm.hsaco@0x7f0000000000 --format csv -o instructions.csv se0.sqtt
   rigprof decode --target gfx942 --format packets -o tokens.txt se0.sqtt`,
-		Args: cobra.MinimumNArgs(1),
+		Args: named("thread trace files", true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Files = args
 			if err := o.validate(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -134,7 +135,7 @@ func (e *env) configure(cmd *cobra.Command) error {
 		}
 		for _, val := range values {
 			if err := cmd.Flags().Set(f.Name, val); err != nil {
-				first = fmt.Errorf("setting %s (RIGPROF_%s or settings file): %w", f.Name, strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")), flagError(err))
+				first = fmt.Errorf("setting %s (RIGPROF_%s or settings file): %w", f.Name, strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")), flagError(cmd, err))
 				return
 			}
 		}
@@ -215,6 +216,9 @@ func (e *env) output(path string, write func(w io.Writer) error) error {
 	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
 		mode = st.Mode().Perm()
 	} else if err == nil {
+		if st.IsDir() {
+			return fmt.Errorf("--output %s is a folder: name a file in it", path)
+		}
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return fmt.Errorf("write: %w", err)
@@ -230,6 +234,9 @@ func (e *env) output(path string, write func(w io.Writer) error) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			err = pe.Err // of a name that nobody gave
+		}
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	e.unfinished.Store(f.Name(), true)

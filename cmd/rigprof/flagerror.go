@@ -4,12 +4,51 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
+// named takes at least one argument, or exactly one; what says what it names.
+func named(what string, several bool) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return errors.New("name " + what)
+		case len(args) > 1 && !several:
+			return fmt.Errorf("name %s: %q is one too many", what, args[1])
+		}
+		return nil
+	}
+}
+
+// noArgs is for commands that take none, and for those that have others below them: a misspelt one is told.
+func noArgs(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case !cmd.HasSubCommands():
+		return fmt.Errorf("it takes flags alone: %q is one too many", args[0])
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return fmt.Errorf("unknown command %q: did you mean %s?", args[0], strings.Join(near, " or "))
+	}
+	return fmt.Errorf("unknown command %q", args[0])
+}
+
+// What commands take.
+const (
+	theCode   = "a code object, or a file with one inside"
+	theTraces = "a capture, or thread trace files and their code objects (--code FILE@BASE)"
+)
+
 // flagError says of a flag's bad value what the flag wants, where the parser would give its own words for why it is none.
-func flagError(err error) error {
+func flagError(cmd *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && cmd != nil {
+		return fmt.Errorf("%w%s", err, flagHint(cmd, unknown.GetSpecifiedName()))
+	}
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
 		return err
@@ -32,4 +71,63 @@ func flagError(err error) error {
 		return err
 	}
 	return fmt.Errorf("--%s %q: %s", f.Name, bad.GetValue(), want)
+}
+
+// flagHint tells of flags that a wrong one may have meant: one of the command that is spelt like it, or other commands that have it.
+func flagHint(cmd *cobra.Command, name string) string {
+	if len(name) < 2 {
+		return ""
+	}
+	best, at := "", 3 // more than two letters apart is another word
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		n := distance(name, f.Name)
+		if n > len(name)/2 { // nothing is left of the word
+			n = at
+		}
+		if strings.HasPrefix(f.Name, name) {
+			n = min(n, 2)
+		}
+		if n < at {
+			best, at = f.Name, n
+		}
+	})
+	if best != "" {
+		return ": did you mean --" + best + "?"
+	}
+	var have []string
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		if c != cmd && c.LocalFlags().Lookup(name) != nil {
+			have = append(have, strings.TrimPrefix(c.CommandPath(), cmd.Root().Name()+" "))
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(cmd.Root())
+	if len(have) > 0 {
+		return " (it is one of " + strings.Join(have, ", ") + ")"
+	}
+	return ""
+}
+
+// distance is how many letters must be put in, left out or changed to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }

@@ -103,6 +103,9 @@ func readCodes(list []string) ([]report.CodeFile, error) {
 	return code, nil
 }
 
+// codeAlign is what kernels are aligned to in code objects and in memory (LLVM's AMDGPUUsage), and so where they are loaded.
+const codeAlign = 256
+
 // readCode reads FILE[@BASE].
 func readCode(s string) (report.CodeFile, error) {
 	f := report.CodeFile{Name: s}
@@ -114,6 +117,9 @@ func readCode(s string) (report.CodeFile, error) {
 		}
 		if err != nil {
 			return f, &codeError{exitUsage, fmt.Errorf("--code %s: %q is no address: want FILE@BASE, such as gemm.co@0x7f0000000000", s, s[i+1:])}
+		}
+		if base%codeAlign != 0 || base >= 1<<addressBits {
+			return f, &codeError{exitUsage, fmt.Errorf("--code %s: code is loaded at multiples of %d below 2^%d: was that a 0x left out, or a kernel's own address?", s, codeAlign, addressBits)}
 		}
 		f.Name, f.Base = s[:i], base
 	}
@@ -145,7 +151,7 @@ func newHotspotsCmd(e *env) *cobra.Command {
 			if explain != "" {
 				return nil
 			}
-			return cobra.MinimumNArgs(1)(cmd, args)
+			return named(theTraces, true)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if explain != "" {
@@ -212,7 +218,7 @@ func newAnnotateCmd(e *env) *cobra.Command {
 		Short:   "Show the code with each instruction's cycles beside it",
 		Long:    "Show the disassembly with each instruction's wave cycles beside it, and the source lines it came from.\n" + hotHelp,
 		Example: "  rigprof annotate vadd.rigprof\n  rigprof annotate --kernel vadd --source src --format csv vadd.rigprof",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    named(theTraces, true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(); err != nil {
 				return err
@@ -310,7 +316,7 @@ func newWavesCmd(e *env) *cobra.Command {
 			"that its waves sent (s_ttracedata) below. csv has a row a wave and a row a marker, told apart by the column kind; json has the occupancy of every\n" +
 			"engine, unit and SIMD besides.\n" + hotHelp,
 		Example: "  rigprof waves vadd.rigprof\n  rigprof waves --width 0 --format csv vadd.rigprof",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    named(theTraces, true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(); err != nil {
 				return err
@@ -348,7 +354,7 @@ func newExportCmd(e *env) *cobra.Command {
 		Long:  "Write the traced instructions' costs for other tools.\n" + hotHelp,
 		Example: "  rigprof export --format pprof -o vadd.pb.gz vadd.rigprof && go tool pprof -top vadd.pb.gz\n" +
 			"  rigprof export --format html -o vadd.html vadd.rigprof",
-		Args: cobra.MinimumNArgs(1),
+		Args: named(theTraces, true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(); err != nil {
 				return err

@@ -29,7 +29,7 @@ func newInfoCmd(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "info",
 		Short: "Say what this machine offers: kernel driver, GPUs, access",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("format", format, "table", "json"); err != nil {
 				return err

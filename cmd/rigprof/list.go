@@ -35,7 +35,7 @@ func newListCmd(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List GPUs, counters, metrics, or the kernels of a code object",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
 	sub := func(use, short, example string, args cobra.PositionalArgs, run func(args []string) (listing, error)) {
@@ -57,11 +57,11 @@ func newListCmd(e *env) *cobra.Command {
 		o.flags(c)
 		cmd.AddCommand(c)
 	}
-	sub("gpus", "List the GPU models that rigprof knows and can simulate", "  rigprof list gpus --format csv", cobra.NoArgs,
+	sub("gpus", "List the GPU models that rigprof knows and can simulate", "  rigprof list gpus --format csv", noArgs,
 		func([]string) (listing, error) { return listGPUs(), nil })
 	sub("counters [GPU]", "List the counters of a GPU (default gfx1100)", "  rigprof list counters gfx942", cobra.MaximumNArgs(1), listCounters)
 	sub("metrics [GPU]", "List the metrics computed from a GPU's counters (default gfx1100)", "  rigprof list metrics gfx942", cobra.MaximumNArgs(1), listMetrics)
-	sub("kernels FILE", "List the kernels of a code object and what each takes", "  rigprof list kernels vadd.co", cobra.ExactArgs(1),
+	sub("kernels FILE", "List the kernels of a code object and what each takes", "  rigprof list kernels vadd.co", named(theCode, false),
 		func(args []string) (listing, error) { return listKernels(args[0]) })
 	return cmd
 }

@@ -20,7 +20,7 @@ func newPM4Cmd(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pm4",
 		Short: "Print the packets of a trace program, or disassemble words",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newPM4ProgramCmd(e, "start"), newPM4ProgramCmd(e, "stop"), newPM4DisasmCmd(e))
@@ -34,7 +34,7 @@ func newPM4DisasmCmd(e *env) *cobra.Command {
 		Short: "Disassemble packets: binary dwords, or hex words in text",
 		Example: `  rigprof pm4 start --gpu gfx1100 --size 1M --address 0x100000 --raw | rigprof pm4 disasm --gpu gfx1100 -
   rigprof pm4 disasm --gpu gfx942 ring.bin`,
-		Args: cobra.ExactArgs(1),
+		Args: named("a file of packets, or - for standard input", false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := lookupGPU(name)
 			if err != nil {

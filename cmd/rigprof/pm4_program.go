@@ -38,7 +38,7 @@ func newPM4ProgramCmd(e *env, name string) *cobra.Command {
 		example = "  rigprof pm4 stop --gpu gfx1100 --address 0x1000 --live f,f/f,f/0/f,f/f,f/f,7 --raw"
 	}
 	cmd := &cobra.Command{
-		Use: name, Short: short, Example: example, Args: cobra.NoArgs,
+		Use: name, Short: short, Example: example, Args: noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			words, g, err := o.program(name)
 			if err != nil {

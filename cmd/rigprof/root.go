@@ -21,7 +21,7 @@ func newRootCmd(e *env) *cobra.Command {
 		Use:           "rigprof",
 		Short:         "Profile AMD GPU kernels",
 		Long:          rootLong,
-		Args:          cobra.NoArgs,
+		Args:          noArgs,
 		SilenceErrors: true, // report prints them
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, args []string) error { return cmd.Help() },
@@ -41,7 +41,7 @@ func newRootCmd(e *env) *cobra.Command {
 	root.SetIn(e.In)
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().String("config", "", "settings `file` (default rigprof.yaml here, then in the user's configuration)")
 	root.AddGroup(
 		&cobra.Group{ID: "record", Title: "Record:"},
@@ -66,7 +66,7 @@ func newVersionCmd(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print rigprof's version",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("format", format, "table", "json"); err != nil {
 				return err

@@ -25,7 +25,7 @@ func newShowCmd(e *env) *cobra.Command {
 		Use:     "show CAPTURE|-",
 		Short:   "Show a capture again, in any format",
 		Example: "  rigprof show vadd.rigprof\n  rigprof show --format chrome -o vadd.json vadd.rigprof",
-		Args:    cobra.ExactArgs(1),
+		Args:    named("a capture", false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(); err != nil {
 				return err

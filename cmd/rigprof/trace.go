@@ -34,7 +34,7 @@ func newTraceCmd(e *env) *cobra.Command {
 		Long:  "Run a kernel and record its thread trace: when each wave started and ended, and on which engine, unit, SIMD and slot.\n" + launchHelp,
 		Example: `  rigprof trace --device sim:gfx1100 --check --launch launches.yaml#vadd vadd.co
   rigprof trace --grid 16384 --block 256 --arg 'buf:f32[16384]=iota' --arg 'buf:f32[16384]=const:1' --arg 'buf:f32[16384]' --arg u32:16384 vadd.co`,
-		Args: cobra.ExactArgs(1),
+		Args: named(theCode, false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Target = args[0]
 			if err := o.validate(); err != nil {
