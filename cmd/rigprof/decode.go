@@ -81,7 +81,7 @@ func (o *decodeOptions) family() gpu.Family {
 }
 
 func runDecode(e *env, o decodeOptions) error {
-	files, done, err := readStreams(e, o.Files, o)
+	files, done, err := readStreams(o.Files, o, func(name string) (*os.File, int64, error) { return spool(e.In, name) })
 	if err != nil {
 		return err
 	}
@@ -128,8 +128,8 @@ func (e *env) strict(on bool, q *report.Quality) error {
 	return nil
 }
 
-// readStreams says how to read trace files. Call done at the end.
-func readStreams(e *env, names []string, o decodeOptions) (files []report.StreamFile, done func(), err error) {
+// readStreams says how to read trace files; spool keeps those that can be read once alone. Call done at the end.
+func readStreams(names []string, o decodeOptions, spool func(name string) (*os.File, int64, error)) (files []report.StreamFile, done func(), err error) {
 	var spools []*os.File
 	done = func() {
 		for _, f := range spools {
@@ -139,7 +139,7 @@ func readStreams(e *env, names []string, o decodeOptions) (files []report.Stream
 	for _, name := range names {
 		open := func() (io.ReadCloser, error) { return os.Open(name) }
 		if readOnce(name) {
-			kept, size, err := spool(e.In, name)
+			kept, size, err := spool(name)
 			if err != nil {
 				done()
 				return nil, nil, err
@@ -228,7 +228,7 @@ func readStream(name string, open func() (io.ReadCloser, error), o decodeOptions
 func noTrace(name string, head []byte) error {
 	switch {
 	case capture.IsCapture(head):
-		return fmt.Errorf("%s is a capture, no trace file: 'rigprof show %s' shows it; hotspots, annotate, waves and export take one capture, by its file's name", name, name)
+		return fmt.Errorf("%s is a capture, no trace file: 'rigprof show %s' shows it; hotspots, annotate, waves and export take one capture, alone", name, name)
 	case bytes.HasPrefix(head, []byte("\x7fELF")), bytes.HasPrefix(head, []byte("__CLANG_OFFLOAD_BUNDLE__")):
 		return fmt.Errorf("%s holds code, no trace: give it with --code %s@BASE beside the trace files", name, name)
 	}

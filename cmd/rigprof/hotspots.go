@@ -23,7 +23,8 @@ type hotOptions struct {
 }
 
 const hotHelp = `
-The input is one capture, or thread trace files of any AMD tool with their code objects (--code FILE@BASE, BASE the address it was loaded at).`
+The input is one capture, or thread trace files of any AMD tool with their code objects (--code FILE@BASE, BASE the address it was loaded at).
+- is standard input.`
 
 func (o *hotOptions) hotFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -35,31 +36,52 @@ func (o *hotOptions) hotFlags(cmd *cobra.Command) {
 
 // load reads what the arguments name. Close what it gives once every view is made.
 func (o *hotOptions) load(e *env, args []string) (h *report.Hot, done func(), err error) {
-	if len(args) == 1 && isCapture(args[0]) {
-		if flag := o.ofTraceFiles(); flag != "" {
-			return nil, nil, &codeError{exitUsage, fmt.Errorf("--%s is for trace files: %s is a capture, which says itself what it holds", flag, args[0])}
-		}
+	keep := func(name string) (*os.File, int64, error) { return spool(e.In, name) }
+	switch {
+	case len(args) != 1:
+	case isCapture(args[0]):
 		c, err := capture.Open(args[0])
 		if err != nil {
 			return nil, nil, err
 		}
-		if h, err = report.HotCapture(c); err != nil {
-			_ = c.Close() // only read
-			return nil, nil, fmt.Errorf("%s: %w", args[0], err)
+		return o.loadCapture(args[0], c, c.Close)
+	case readOnce(args[0]):
+		kept, size, err := keep(args[0])
+		if err != nil {
+			return nil, nil, err
 		}
-		return h, func() { _ = c.Close() }, nil
+		if c, err := capture.Read(kept, size); !errors.Is(err, capture.ErrNotCapture) {
+			if err != nil {
+				return nil, nil, errors.Join(fmt.Errorf("%s: %w", args[0], err), kept.Close())
+			}
+			return o.loadCapture(args[0], c, kept.Close)
+		}
+		keep = func(string) (*os.File, int64, error) { return kept, size, nil }
 	}
 	code, err := readCodes(o.Code)
 	if err != nil {
 		return nil, nil, err
 	}
-	files, done, err := readStreams(e, args, o.decodeOptions)
+	files, done, err := readStreams(args, o.decodeOptions, keep)
 	if err != nil {
 		return nil, nil, err
 	}
 	if h, err = report.HotFiles(o.Target, files, code); err != nil {
 		done()
 		return nil, nil, whichCode(code, err)
+	}
+	return h, done, nil
+}
+
+func (o *hotOptions) loadCapture(name string, c *capture.Capture, closeIt func() error) (h *report.Hot, done func(), err error) {
+	done = func() { _ = closeIt() } // only read
+	if flag := o.ofTraceFiles(); flag != "" {
+		done()
+		return nil, nil, &codeError{exitUsage, fmt.Errorf("--%s is for trace files: %s is a capture, which says itself what it holds", flag, name)}
+	}
+	if h, err = report.HotCapture(c); err != nil {
+		done()
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return h, done, nil
 }
@@ -236,6 +258,7 @@ func newAnnotateCmd(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			read, note := e.sourceNote(source, cmd.Flags().Changed("source") && o.Format == "table")
 			err = e.output(o.Output, func(w io.Writer) error {
 				switch o.Format {
 				case "csv":
@@ -244,12 +267,13 @@ func newAnnotateCmd(e *env) *cobra.Command {
 					return report.WriteJSON(w, a)
 				}
 				return a.WriteText(w, report.AnnotateText{
-					Colour: colour == "always" || colour == "auto" && o.Output == "" && e.terminal(), Source: sources(source), All: all,
+					Colour: colour == "always" || colour == "auto" && o.Output == "" && e.terminal(), Source: read, All: all,
 				})
 			})
 			if err != nil {
 				return err
 			}
+			note()
 			if o.Format == "csv" {
 				e.warn(&a.Quality)
 			}
@@ -282,6 +306,25 @@ func isTerminal(w io.Writer) bool {
 	}
 	null, err := os.Stat(os.DevNull) // a character device, too
 	return err != nil || !os.SameFile(st, null)
+}
+
+// sourceNote wraps what reads source lines of a folder that somebody named; call note at the end: it tells if none was found.
+func (e *env) sourceNote(dir string, named bool) (read func(string, int) (string, bool), note func()) {
+	asked, found, lines := false, false, sources(dir)
+	read = func(file string, line int) (string, bool) {
+		s, ok := lines(file, line)
+		asked, found = true, found || ok
+		return s, ok
+	}
+	return read, func() {
+		switch {
+		case !named || found:
+		case !asked:
+			e.notef("--source %s: no instruction that ran tells which line of source it is from (compile with -g)", dir)
+		default:
+			e.notef("--source %s: the source files are not in it", dir)
+		}
+	}
 }
 
 // sources reads source lines: where the file is named, below dir, or by its base name in dir.
@@ -368,10 +411,12 @@ func newExportCmd(e *env) *cobra.Command {
 				return err
 			}
 			defer done()
-			h.Source = sources(source)
+			var note func()
+			h.Source, note = e.sourceNote(source, cmd.Flags().Changed("source") && o.Format == "html")
 			if err := e.output(o.Output, func(w io.Writer) error { return h.Export(w, o.Format) }); err != nil {
 				return err
 			}
+			note()
 			e.warn(&h.Quality)
 			return e.strict(o.Strict, &h.Quality)
 		},
