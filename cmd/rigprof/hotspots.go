@@ -42,7 +42,7 @@ func (o *hotOptions) load(e *env, args []string) (h *report.Hot, done func(), er
 	case isCapture(args[0]):
 		c, err := capture.Open(args[0])
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, notCapture(args[0], err)
 		}
 		return o.loadCapture(args[0], c, c.Close)
 	case readOnce(args[0]):

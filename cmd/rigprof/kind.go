@@ -172,6 +172,8 @@ func captureError(name string, head []byte, err error) error {
 	}
 	k, try := kindOf(head), ""
 	switch {
+	case capture.IsCapture(head):
+		return fmt.Errorf("%s has no more than the first %d bytes of a rigprof capture: take a whole copy of it", name, len(head))
 	case k.trace:
 		try = "; 'rigprof decode' reads it, and hotspots, annotate, waves and export do"
 	case bytes.HasPrefix(head, []byte("\x7fELF")):
