@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/gpu"
 )
 
 // A capture of which a copy lacks the end does not make up what it lacks: nothing is blamed on the flags, and where nothing is left there is no view.
@@ -102,5 +104,26 @@ func TestWarningsInExports(t *testing.T) {
 	must(t, v.Chrome(&b))
 	if !strings.Contains(b.String(), loss) || strings.Contains(b.String(), "good to know") {
 		t.Errorf("chrome: %s", b.String())
+	}
+}
+
+// A trace file that ends inside a line was not written so by hardware.
+func TestCutTraceFile(t *testing.T) {
+	data, err := os.ReadFile("../../testdata/traces/vadd-gfx1100-se0.sqtt")
+	must(t, err)
+	gfx9 := make([]byte, 64)
+	for _, c := range []struct {
+		data   []byte
+		family gpu.Family
+		cut    bool
+	}{
+		{data, gpu.GFX11, false}, {data[:len(data)-1], gpu.GFX11, true}, {data[:len(data)-24], gpu.GFX11, true}, {data[:len(data)-32], gpu.GFX11, false},
+		{gfx9[:40], gpu.GFX9, false}, {gfx9[:39], gpu.GFX9, true}, {nil, gpu.GFX9, false},
+	} {
+		d, err := Decode([]StreamFile{{Name: "se0", Open: bytesOf(c.data), Family: c.family}})
+		must(t, err)
+		if got := d.Quality.noted(capture.Warning, "se0: ends inside one of the 32-byte lines"); got != c.cut {
+			t.Errorf("%d bytes of %v: cut %v, notes %+v", len(c.data), c.family, got, d.Quality.Notes)
+		}
 	}
 }

@@ -108,6 +108,12 @@ func Decode(files []StreamFile) (*Decoded, error) {
 	return decodedOf(files, scans)
 }
 
+// Hardware writes traces, and counts their lengths, in lines; tools may put a header before a gfx9 one.
+const (
+	lineBytes   = 32
+	headerBytes = 8
+)
+
 // decodedOf is the view of files that were scanned.
 func decodedOf(files []StreamFile, scans []*scanned) (*Decoded, error) {
 	d := &Decoded{Schema: "rigprof/decode/1", Streams: make([]Stream, len(files)), Quality: newQuality()}
@@ -137,6 +143,9 @@ func decodedOf(files []StreamFile, scans []*scanned) (*Decoded, error) {
 		}
 		if r.Header > 0 {
 			notes.add(name, capture.Info, "the first 8 bytes are a tool's header and were left out", "--gfx9-header no reads them as tokens")
+		}
+		if rest := r.Bytes % lineBytes; rest != 0 && (r.Family != gpu.GFX9 || rest != headerBytes) {
+			notes.add(name, capture.Warning, "ends inside one of the 32-byte lines that hardware writes", "is the file whole?")
 		}
 		switch {
 		case r.Bytes == 0:

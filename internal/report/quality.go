@@ -212,7 +212,7 @@ func (q *Quality) table() Table {
 		if q.cut {
 			of = fmt.Sprintf("%d with data of those that the cut capture still tells of", len(q.EnginesWithData))
 		}
-		t.Add(q.streams(), fmt.Sprintf("%s, %s, %d tokens", of, Bytes(q.TraceBytes), q.Tokens))
+		t.Add(q.streams(), fmt.Sprintf("%s, %s, %s", of, Bytes(q.TraceBytes), Plural(q.Tokens, "token")))
 		seen := fmt.Sprintf("%d complete, %d start only, %d end only", q.WavesComplete, q.WavesStartOnly, q.WavesEndOnly)
 		if q.WavesLaunched != nil {
 			seen = fmt.Sprintf("%d launched, ", *q.WavesLaunched) + seen
