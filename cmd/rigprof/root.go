@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -98,11 +99,18 @@ func buildVersion() string {
 	return "devel"
 }
 
-// keepInputs refuses an output that would replace a file that the command reads.
+// keepInputs refuses an output that would replace a file that the command reads, or a capture; and one that is named like a capture, which it is not.
 func keepInputs(cmd *cobra.Command, args []string) error {
 	f := cmd.Flags().Lookup("output")
 	if f == nil {
 		return nil
+	}
+	if name := f.Value.String(); filepath.Ext(name) == ".rigprof" || isCapture(name) {
+		what := "outputs are views of captures, and none replaces one"
+		if cmd.Annotations[records] != "" {
+			what = "it takes the view; --capture names the capture"
+		}
+		return fmt.Errorf("--output %s: %s", name, what)
 	}
 	out, err := os.Stat(f.Value.String())
 	if err != nil || !out.Mode().IsRegular() { // new, or a device
