@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +66,11 @@ func (o *decodeOptions) validate() error {
 		return err
 	}
 	if o.Target != "" && o.family() == gpu.Unknown {
-		return fmt.Errorf("--target %q: want a target such as gfx942, gfx1100 or gfx1201", o.Target)
+		g, err := gpu.Lookup(strings.ToLower(o.Target)) // people know their card by its name
+		if err != nil {
+			return fmt.Errorf("--target %q: want a target such as gfx942, gfx1100 or gfx1201, or a model of 'rigprof list gpus'", o.Target)
+		}
+		o.Target = g.Target
 	}
 	return oneOf("gfx9-header", o.Header, "auto", "yes", "no")
 }
