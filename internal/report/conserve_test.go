@@ -201,6 +201,15 @@ func conserved(t *testing.T, h *Hot) {
 	b.Reset()
 	for _, s := range p.Sample {
 		add("pprof", total{cycles: s.Value[0], stall: s.Value[1], exposed: s.Value[0] - s.Value[2], hits: s.Value[3]})
+		seen := map[uint64]bool{} // a function that stands twice in a stack would have its cycles twice in pprof's lists of lines
+		for _, l := range s.Location {
+			for _, ln := range l.Line {
+				if seen[ln.Function.ID] {
+					t.Errorf("pprof: %s stands twice in the stack of %s", ln.Function.Name, s.Location[0].Line[0].Function.Name)
+				}
+				seen[ln.Function.ID] = true
+			}
+		}
 	}
 	sum("pprof").idle, sum("pprof").issue = want.idle, want.issue // it has neither
 	must2(t, h.Export(&b, "folded"))

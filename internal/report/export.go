@@ -132,6 +132,9 @@ func (h *Hot) WritePprof(w io.Writer) error {
 			if name == pl.Symbol && !h.called(&c.Site, pl) {
 				name = stack[0] // the kernel's name may tell its object, too
 			}
+			if name == outer { // a kernel's body that was inlined into its entry: one function for people, and its lines must not count twice
+				continue
+			}
 			lines = append(lines, profile.Line{Function: function(name, f.File), Line: int64(f.Line)})
 			outer = name
 		}
