@@ -42,6 +42,8 @@ type env struct {
 	recording  atomic.Bool // the command records
 	unfinished sync.Map    // files that are written beside their names
 
+	settings map[string]string // who set a flag that the command line does not: RIGPROF_TOP, or the settings file
+
 	started bool // the command line was accepted: what fails from here on is not the command line
 }
 
@@ -50,7 +52,7 @@ func newEnv(in io.Reader, out, errw io.Writer) *env {
 	v.SetEnvPrefix("RIGPROF")
 	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_", ".", "_"))
 	v.AutomaticEnv()
-	return &env{In: in, Out: out, Err: errw, Config: v}
+	return &env{In: in, Out: out, Err: errw, Config: v, settings: map[string]string{}}
 }
 
 // notef writes a remark for the user.
@@ -93,7 +95,7 @@ func (e *env) report(cmd *cobra.Command, err error) int {
 		name = cmd.CommandPath()
 	}
 	if !silent {
-		fmt.Fprintf(e.Err, "%s: %v\n", name, err)
+		fmt.Fprintf(e.Err, "%s: %v%s\n", name, err, e.setBy(err))
 		if !e.started {
 			fmt.Fprintf(e.Err, "see '%s --help'\n", name)
 		}
@@ -107,6 +109,15 @@ func (e *env) report(cmd *cobra.Command, err error) int {
 		return exitUsage
 	}
 	return exitData
+}
+
+// setBy says who set the flag that an error is about, if the command line did not.
+func (e *env) setBy(err error) string {
+	name, _, _ := strings.Cut(err.Error(), " ")
+	if by := e.settings[strings.TrimSuffix(strings.TrimPrefix(name, "--"), ":")]; by != "" && strings.HasPrefix(name, "--") {
+		return " (set by " + by + ")"
+	}
+	return ""
 }
 
 // configure fills every flag that the command line does not set from RIGPROF_* or from the settings file.
@@ -129,13 +140,17 @@ func (e *env) configure(cmd *cobra.Command) error {
 		if !e.Config.IsSet(key) {
 			return
 		}
+		env := "RIGPROF_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		if e.settings[f.Name] = env; os.Getenv(env) == "" {
+			e.settings[f.Name] = e.Config.ConfigFileUsed()
+		}
 		values := []string{e.Config.GetString(key)}
 		if _, ok := f.Value.(pflag.SliceValue); ok {
 			values = e.Config.GetStringSlice(key)
 		}
 		for _, val := range values {
 			if err := cmd.Flags().Set(f.Name, val); err != nil {
-				first = fmt.Errorf("setting %s (RIGPROF_%s or settings file): %w", f.Name, strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")), flagError(cmd, err))
+				first = flagError(cmd, err)
 				return
 			}
 		}

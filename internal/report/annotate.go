@@ -103,7 +103,11 @@ func (h *Hot) Annotate(name string) (*Annotated, error) {
 	rest.Cycles, rest.Exposed = rest.Cost.Cycles(), rest.Cost.Exposed()
 	slices.SortStableFunc(a.Functions, func(x, y AnnotFunc) int { return cmp.Compare(y.Cycles, x.Cycles) })
 	if len(a.Functions) == 0 && name != "" {
-		return nil, fmt.Errorf("no traced instruction in %q; traced: %s", name, strings.Join(h.traced(), ", "))
+		traced := "no instruction was traced whose function is known"
+		if list := h.traced(); len(list) > 0 {
+			traced = "traced: " + strings.Join(list, ", ")
+		}
+		return nil, fmt.Errorf("no traced instruction in %q; %s", name, traced)
 	}
 	return a, nil
 }
