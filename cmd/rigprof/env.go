@@ -17,6 +17,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+
+	"github.com/rigprof/rigprof/internal/report"
 )
 
 // Exit codes. Commands that record use the first group, all others the second.
@@ -57,7 +59,16 @@ func newEnv(in io.Reader, out, errw io.Writer) *env {
 
 // notef writes a remark for the user.
 func (e *env) notef(format string, args ...any) {
-	fmt.Fprintf(e.Err, "rigprof: "+format+"\n", args...)
+	fmt.Fprintf(e.Err, "rigprof: %s\n", forTerminal(fmt.Sprintf(format, args...)))
+}
+
+// forTerminal is text that may hold names from files, fit for a terminal. Its lines stay lines.
+func forTerminal(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = report.Printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 // abandon ends the program at once where a signal is the cause. A recording goes on: it stops the GPU's work and keeps what there is.
@@ -95,7 +106,7 @@ func (e *env) report(cmd *cobra.Command, err error) int {
 		name = cmd.CommandPath()
 	}
 	if !silent {
-		fmt.Fprintf(e.Err, "%s: %v%s\n", name, err, e.setBy(err))
+		fmt.Fprintf(e.Err, "%s: %s%s\n", name, forTerminal(err.Error()), e.setBy(err))
 		if !e.started {
 			fmt.Fprintf(e.Err, "see '%s --help'\n", name)
 		}

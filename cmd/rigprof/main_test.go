@@ -49,6 +49,24 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// Names from files cannot drive the terminal, whatever way they take there.
+func TestErrorsForTerminal(t *testing.T) {
+	data, err := os.ReadFile(vaddFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "a\x1b[31m.co")
+	if err := os.WriteFile(file, bytes.ReplaceAll(data, []byte("vadd\x00"), []byte("va\x1b\x07\x00")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"asm", "--kernel", "x", file}, {"asm", file + "\x1b]0;x\x07"}, {"show", file}, {"asm", "--\x1b[1m", file}, {"\x1b[1m"}} {
+		code, out, errs := rigprof(args...)
+		if code == 0 || bytes.ContainsAny([]byte(out+errs), "\x1b\x07") {
+			t.Errorf("%q: exit code %d, %q%q", args, code, out, errs)
+		}
+	}
+}
+
 // TestScripts runs testdata/script/*.txtar: what a user types and what comes back.
 func TestScripts(t *testing.T) {
 	data, err := os.Getwd()

@@ -70,7 +70,7 @@ func (e *env) warn(q *report.Quality) {
 		return
 	}
 	for _, s := range q.Warnings() {
-		e.notef("%s", report.Printable(s))
+		e.notef("%s", s)
 	}
 }
 
