@@ -41,10 +41,10 @@ func (t *Traced) detail(c *capture.Capture) {
 	for i := range c.Traces {
 		tr := &c.Traces[i]
 		if tr.Tokens != nil {
-			q.Note(capture.Info, "leave --tokens out", "of all tokens %s alone were traced", strings.Join(tr.Tokens, ", "))
+			q.Note(capture.Info, "leave --tokens out", someTokens+"%s alone were traced", strings.Join(tr.Tokens, ", "))
 		}
 		if tr.WaveTypes != nil {
-			q.Note(capture.Info, "leave --wave-types out", "of all waves those of %s alone were traced", strings.Join(tr.WaveTypes, ", "))
+			q.Note(capture.Info, "leave --wave-types out", someWaves+"those of %s alone were traced", strings.Join(tr.WaveTypes, ", "))
 		}
 		if tr.Detail == nil {
 			continue
@@ -73,7 +73,7 @@ func (t *Traced) detail(c *capture.Capture) {
 		}
 	}
 	if len(c.Traces) > 0 && len(seen) == 0 && !slices.ContainsFunc(c.Traces, func(tr capture.Trace) bool { return tr.Tokens != nil }) {
-		q.Note(capture.Info, "choose engines with --detail-engines", "no engine that was traced traced instructions")
+		q.Note(capture.Info, "choose engines with --detail-engines", noDetail)
 	}
 }
 

@@ -417,11 +417,7 @@ func newHot(device DeviceDoc, target string, parts []*hotPart, code *codeMap, ke
 		fits[i].note(&h.Quality, "", code.name(i))
 	}
 	if h.Profile.Total.Hits == 0 && !slices.ContainsFunc(h.Quality.Notes, func(n capture.Note) bool { return strings.HasPrefix(n.Text, noWaveThere) }) {
-		advice := "a kernel of s_endpgm alone shows none; else trace them: --detail-engines, --unit, --simd"
-		if slices.ContainsFunc(h.Quality.Notes, explainsNothing) {
-			advice = ""
-		}
-		h.Quality.Note(capture.Warning, advice, "no instruction was traced")
+		h.Quality.Note(capture.Warning, whyNothing(h.Quality.Notes), "no instruction was traced")
 	}
 	return h
 }

@@ -51,11 +51,22 @@ type Quality struct {
 const (
 	endedEarly = " ended early: "
 	noTraces   = "the capture holds no thread traces"
+	noDetail   = "no engine that was traced traced instructions"
+	someTokens = "of all tokens "
+	someWaves  = "of all waves "
 )
 
-// explainsNothing tells whether a remark says why there is no instruction: other flags would not have traced any.
-func explainsNothing(n capture.Note) bool {
-	return strings.Contains(n.Text, endedEarly) || n.Text == noTraces
+// whyNothing is what to do where no instruction was traced, by the remarks that tell why. Where the launch ended early nothing would have helped.
+func whyNothing(notes []capture.Note) string {
+	for _, n := range notes {
+		switch {
+		case strings.Contains(n.Text, endedEarly):
+			return ""
+		case n.Text == noTraces, n.Text == noDetail, strings.HasPrefix(n.Text, someTokens), strings.HasPrefix(n.Text, someWaves):
+			return n.Advice
+		}
+	}
+	return "a kernel of s_endpgm alone shows none; else trace them: --detail-engines, --unit, --simd"
 }
 
 // noLanes is why no output tells how many lanes an instruction had. Tokens and their fields: AMD rocprof-trace-decoder (MIT), which skips the one
