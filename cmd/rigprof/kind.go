@@ -36,7 +36,7 @@ var magics = []struct {
 	begin string
 	kind
 }{
-	{"\x1f\x8b", kind{what: "gzip data", try: unpack}},
+	{"\x1f\x8b\x08", kind{what: "gzip data", try: unpack, sure: true}},
 	{"\x28\xb5\x2f\xfd", kind{what: "zstd data", try: unpack}},
 	{"\xfd7zXZ\x00", kind{what: "xz data", try: unpack}},
 	{"BZh", kind{what: "bzip2 data", try: unpack}},
@@ -67,7 +67,7 @@ func kindOf(data []byte) kind {
 	}
 	for _, m := range magics {
 		if bytes.HasPrefix(data, []byte(m.begin)) {
-			m.sure = len(m.begin) >= 6
+			m.sure = m.sure || len(m.begin) >= 4
 			return m.kind
 		}
 	}
