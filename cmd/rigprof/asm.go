@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -31,7 +30,7 @@ func newAsmCmd(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "asm FILE",
 		Short: "Disassemble a code object's kernels, with labels, source lines and what they use",
-		Long: `Disassemble a code object, or those inside a host program, library or offload bundle: each kernel and function with labels
+		Long: `Disassemble a code object (- is standard input), or those inside a host program, library or offload bundle: each kernel and function with labels
 where branches go, the source lines of its debug information, and what the kernel's descriptor asks for.
 
 Instructions print as LLVM 22 prints them. Bytes that LLVM refuses print as .long, as llvm-objdump does, with a comment: why
@@ -59,9 +58,9 @@ they are no instruction, or what hardware runs them as where only bits are set t
 }
 
 func runAsm(e *env, o asmOptions) error {
-	data, err := os.ReadFile(o.File)
+	data, err := e.codeFile(o.File)
 	if err != nil {
-		return folder(o.File, aCode, err)
+		return err
 	}
 	objects, err := e.asmObjects(data, o)
 	if err != nil {

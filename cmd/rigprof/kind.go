@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"syscall"
 	"unicode"
@@ -148,6 +149,15 @@ const (
 	aTrace   = "the trace files in it (*.sqtt, *.att), or a capture"
 	aCapture = "a capture in it (*.rigprof)"
 )
+
+// codeFile reads a file that is to hold code objects; - is standard input.
+func (e *env) codeFile(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(e.In)
+	}
+	data, err := os.ReadFile(name)
+	return data, folder(name, aCode, err)
+}
 
 // codeFileError is err of reading a file's code objects, with the file's name. Of a file that is none it tells what it is.
 func codeFileError(name string, data []byte, err error) error {

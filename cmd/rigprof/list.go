@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,8 +60,8 @@ func newListCmd(e *env) *cobra.Command {
 		func([]string) (listing, error) { return listGPUs(), nil })
 	sub("counters [GPU]", "List the counters of a GPU (default gfx1100)", "  rigprof list counters gfx942", cobra.MaximumNArgs(1), listCounters)
 	sub("metrics [GPU]", "List the metrics computed from a GPU's counters (default gfx1100)", "  rigprof list metrics gfx942", cobra.MaximumNArgs(1), listMetrics)
-	sub("kernels FILE", "List the kernels of a code object and what each takes", "  rigprof list kernels vadd.co", named(theCode, false),
-		func(args []string) (listing, error) { return listKernels(args[0]) })
+	sub("kernels FILE", "List the kernels of a code object (- is standard input) and what each takes", "  rigprof list kernels vadd.co", named(theCode, false),
+		func(args []string) (listing, error) { return e.listKernels(args[0]) })
 	return cmd
 }
 
@@ -208,10 +207,10 @@ func listMetrics(args []string) (listing, error) {
 }
 
 // listKernels lists every kernel of every code object in a file.
-func listKernels(path string) (listing, error) {
-	data, err := os.ReadFile(path)
+func (e *env) listKernels(path string) (listing, error) {
+	data, err := e.codeFile(path)
 	if err != nil {
-		return listing{}, folder(path, aCode, err)
+		return listing{}, err
 	}
 	objects, err := codeobj.Objects(data)
 	if err != nil {

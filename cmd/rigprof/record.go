@@ -42,7 +42,7 @@ type recordOptions struct {
 }
 
 const launchHelp = `
-TARGET is an AMDGPU code object (.co, .hsaco), or a file with code objects inside (HIP fat binary, offload bundle, host
+TARGET is an AMDGPU code object (.co, .hsaco; - is standard input), or a file with code objects inside (HIP fat binary, offload bundle, host
 program). How to launch its kernel comes from flags, or from a launch file.
 
   --grid is in work items, --groups in workgroups, --block in work items of a workgroup.
@@ -115,9 +115,9 @@ type recording struct {
 
 // begin reads the target, opens the device and creates the capture.
 func (o *recordOptions) begin(ctx context.Context, e *env, tool string) (*recording, error) {
-	data, err := os.ReadFile(o.Target)
+	data, err := e.codeFile(o.Target)
 	if err != nil {
-		return nil, folder(o.Target, aCode, err)
+		return nil, err
 	}
 	if _, err := codeobj.Objects(data); err != nil {
 		return nil, codeFileError(o.Target, data, err)
@@ -129,6 +129,9 @@ func (o *recordOptions) begin(ctx context.Context, e *env, tool string) (*record
 	name := o.Capture
 	if name == "" {
 		base := filepath.Base(o.Target)
+		if o.Target == "-" {
+			base = "stdin"
+		}
 		name = strings.TrimSuffix(base, filepath.Ext(base)) + ".rigprof"
 	}
 	w, path, err := capture.Create(name)
