@@ -117,8 +117,13 @@ func TestCutTraceFile(t *testing.T) {
 		family gpu.Family
 		cut    bool
 	}{
-		{data, gpu.GFX11, false}, {data[:len(data)-1], gpu.GFX11, true}, {data[:len(data)-24], gpu.GFX11, true}, {data[:len(data)-32], gpu.GFX11, false},
-		{gfx9[:40], gpu.GFX9, false}, {gfx9[:39], gpu.GFX9, true}, {nil, gpu.GFX9, false},
+		{data, gpu.GFX11, false},
+		{data[:len(data)-1], gpu.GFX11, true},
+		{data[:len(data)-24], gpu.GFX11, true},
+		{data[:len(data)-32], gpu.GFX11, false},
+		{gfx9[:40], gpu.GFX9, false},
+		{gfx9[:39], gpu.GFX9, true},
+		{nil, gpu.GFX9, false},
 	} {
 		d, err := Decode([]StreamFile{{Name: "se0", Open: bytesOf(c.data), Family: c.family}})
 		must(t, err)
