@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rigprof/rigprof/internal/capture"
+	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/perfctr"
 	"github.com/rigprof/rigprof/internal/report"
 	"github.com/rigprof/rigprof/internal/session"
 )
@@ -70,6 +73,7 @@ func runCounters(ctx context.Context, e *env, o countersOptions) error {
 		return o.recordError(err)
 	}
 	out, err := session.Count(ctx, session.CountOptions{Options: r.Options, Names: o.Events, Unverified: o.Unverified})
+	err = counterHint(r.dev.Info().GPU, o.Events, err)
 	return r.end(e, &o.recordOptions, out, err, func(c *capture.Capture) (view, *report.Quality, error) {
 		v, err := report.Counters(c)
 		if err != nil {
@@ -78,4 +82,34 @@ func runCounters(ctx context.Context, e *env, o countersOptions) error {
 		v.PerUnit, v.HostTime = o.Per == "unit", o.HostTime
 		return v, &v.Quality, nil
 	})
+}
+
+// counterHint is err of counting names on a GPU; of one that there is not, it says what was meant, or where to look.
+func counterHint(g *gpu.GPU, names []string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var known []string
+	for _, c := range perfctr.Counters(g) {
+		known = append(known, c.Name)
+	}
+	for _, m := range perfctr.Metrics(g) {
+		known = append(known, m.Name)
+	}
+	for _, n := range names {
+		if slices.Contains(known, n) || !strings.HasSuffix(err.Error(), "counts no "+n) {
+			continue
+		}
+		best, at := "", 3 // letters, as for flags
+		for _, k := range known {
+			if d := distance(strings.ToUpper(n), strings.ToUpper(k)); d < at && d <= len(n)/2 {
+				best, at = k, d
+			}
+		}
+		if best != "" {
+			return fmt.Errorf("%w: did you mean %s?", err, best)
+		}
+		return fmt.Errorf("%w ('rigprof list counters %s' and 'rigprof list metrics %[2]s' name what there is)", err, g.Target)
+	}
+	return err
 }

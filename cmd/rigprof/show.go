@@ -117,6 +117,9 @@ func (o *showOptions) view(c *capture.Capture) (view, *report.Quality, error) {
 		v.PerUnit, v.HostTime = o.Per == "unit", o.HostTime
 		return v, &v.Quality, nil
 	}
+	if o.Per != "" {
+		return nil, nil, &codeError{exitUsage, errors.New("--per is for counters: the view is the trace's (--view counters shows them)")}
+	}
 	v, err := report.Trace(c)
 	if err != nil {
 		return nil, nil, err

@@ -39,7 +39,7 @@ func (o *traceFlags) fit(g *gpu.GPU, t *session.TraceOptions, untraced func(engi
 		return fmt.Errorf("--trace-counters names %d: a trace has room for %d", n, maxTraceCounters)
 	}
 	if _, err := t.Program(g); err != nil { // the names
-		return fmt.Errorf("--trace-counters: %w", err)
+		return fmt.Errorf("--trace-counters: %w", counterHint(g, o.Counters, err))
 	}
 	return nil
 }
