@@ -86,7 +86,11 @@ func (o *decodeOptions) family() gpu.Family {
 }
 
 func runDecode(e *env, o decodeOptions) error {
-	files, done, err := readStreams(o.Files, o, func(name string) (*os.File, int64, error) { return spool(e.In, name) })
+	code, err := readCodes(o.Code)
+	if err != nil {
+		return err
+	}
+	files, done, err := readStreams(o.Files, o, code, func(name string) (*os.File, int64, error) { return spool(e.In, name) })
 	if err != nil {
 		return err
 	}
@@ -111,10 +115,6 @@ func runDecode(e *env, o decodeOptions) error {
 		return err
 	}
 	if len(o.Code) > 0 {
-		code, err := readCodes(o.Code)
-		if err != nil {
-			return err
-		}
 		if err := d.WithCode(o.Target, code); err != nil {
 			return whichCode(code, err)
 		}
@@ -134,7 +134,7 @@ func (e *env) strict(on bool, q *report.Quality) error {
 }
 
 // readStreams says how to read trace files; spool keeps those that can be read once alone. Call done at the end.
-func readStreams(names []string, o decodeOptions, spool func(name string) (*os.File, int64, error)) (files []report.StreamFile, done func(), err error) {
+func readStreams(names []string, o decodeOptions, code []report.CodeFile, spool func(name string) (*os.File, int64, error)) (files []report.StreamFile, done func(), err error) {
 	var spools []*os.File
 	done = func() {
 		for _, f := range spools {
@@ -152,7 +152,7 @@ func readStreams(names []string, o decodeOptions, spool func(name string) (*os.F
 			spools = append(spools, kept)
 			open = func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(kept, 0, size)), nil }
 		}
-		f, err := readStream(name, open, o)
+		f, err := readStream(name, open, o, code)
 		if err != nil {
 			done()
 			return nil, nil, err
@@ -193,7 +193,7 @@ func spool(in io.Reader, name string) (f *os.File, size int64, err error) {
 }
 
 // readStream looks at the beginning of a trace file.
-func readStream(name string, open func() (io.ReadCloser, error), o decodeOptions) (report.StreamFile, error) {
+func readStream(name string, open func() (io.ReadCloser, error), o decodeOptions, code []report.CodeFile) (report.StreamFile, error) {
 	f := report.StreamFile{Name: name, Family: o.family(), Header: gfx9Headers[o.Header], Open: open}
 	r, err := open()
 	if err != nil {
@@ -214,7 +214,7 @@ func readStream(name string, open func() (io.ReadCloser, error), o decodeOptions
 			f.Family = gpu.GFX9
 		}
 		if f.Family == gpu.Unknown {
-			f.Family = codeFamily(o.Code)
+			f.Family = codeFamily(code)
 		}
 		if f.Family == gpu.Unknown {
 			if n == 0 {
@@ -247,11 +247,7 @@ func noTrace(name string, head []byte) error {
 }
 
 // codeFamily is the family of all code objects given, if they have the same one.
-func codeFamily(list []string) gpu.Family {
-	code, err := readCodes(list)
-	if err != nil {
-		return gpu.Unknown // who uses the code tells
-	}
+func codeFamily(code []report.CodeFile) gpu.Family {
 	family := gpu.Unknown
 	for _, c := range code {
 		objects, err := codeobj.Objects(c.Data)

@@ -62,7 +62,7 @@ func (o *hotOptions) load(e *env, args []string) (h *report.Hot, done func(), er
 	if err != nil {
 		return nil, nil, err
 	}
-	files, done, err := readStreams(args, o.decodeOptions, keep)
+	files, done, err := readStreams(args, o.decodeOptions, code, keep)
 	if err != nil {
 		return nil, nil, err
 	}
