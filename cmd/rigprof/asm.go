@@ -47,7 +47,7 @@ they are no instruction, or what hardware runs them as where only bits are set t
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Kernel, "kernel", "", "only the kernel or function of this `name`")
+	f.StringVar(&o.Kernel, "kernel", "", "only the kernel or function of this `name`, or of which it is a part: scale for app::scale<float>(float*)")
 	f.StringVar(&o.Target, "target", "", "of a file with code for several targets, take this `target`")
 	f.StringVar(&o.Format, "format", "text", "output `format`: text, csv or json")
 	f.BoolVar(&o.Lines, "lines", true, "show source lines where the object has them")
@@ -110,7 +110,9 @@ func (e *env) asmObjects(data []byte, o asmOptions) ([]*codeobj.Object, error) {
 	}
 	first, err := codeobj.Choose(data, target, o.Kernel)
 	if err != nil {
-		return nil, err
+		if first = functionIn(embedded, o); first == nil {
+			return nil, err
+		}
 	}
 	objects := []*codeobj.Object{first}
 	chosen := first.Target
@@ -135,6 +137,22 @@ func (e *env) asmObjects(data []byte, o asmOptions) ([]*codeobj.Object, error) {
 		e.notef("this is %s; the file has code for %s too: --target chooses", chosen, strings.Join(slices.Compact(others), ", "))
 	}
 	return objects, nil
+}
+
+// functionIn is the first object that has the function asked for, or a kernel that a part of its name names; nil: none.
+func functionIn(embedded []codeobj.Embedded, o asmOptions) *codeobj.Object {
+	want, err := codeobj.ParseTarget(o.Target)
+	for _, em := range embedded {
+		if o.Kernel == "" || o.Target != "" && (err != nil || !em.Target.RunsOn(want)) {
+			continue
+		}
+		if obj, err := codeobj.Open(em.Data); err == nil {
+			if _, err := report.Disassemble(obj, o.Kernel); err == nil {
+				return obj
+			}
+		}
+	}
+	return nil
 }
 
 // disassembleAll makes one document of several objects' functions. Objects without code are passed over where others have some.

@@ -282,7 +282,7 @@ func newAnnotateCmd(e *env) *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.formatFlags(cmd, "table", "csv", "json")
-	f.StringVar(&kernel, "kernel", "", "only the kernel or function of this `name`")
+	f.StringVar(&kernel, "kernel", "", "only the kernel or function of this `name`, or of which it is a part: scale for app::scale<float>(float*)")
 	f.StringVar(&source, "source", ".", "`folder` to look for source files in")
 	f.StringVar(&colour, "colour", "auto", "colours: auto, always or never (NO_COLOR is honoured)")
 	f.BoolVar(&all, "all", false, "show instructions that no traced wave ran, too")

@@ -150,10 +150,11 @@ func Disassemble(o *codeobj.Object, name string) (*Asm, error) {
 		return nil, fmt.Errorf("no instruction table for %s", o.Target.Processor)
 	}
 	a := &Asm{Schema: "rigprof/asm/1", Target: o.Target.String(), Functions: []AsmFunc{}}
-	for _, f := range withGaps(o, functions(o, arch)) {
-		if name != "" && name != f.Symbol && name != f.Name {
-			continue
-		}
+	list := withGaps(o, functions(o, arch))
+	if name != "" {
+		list = calledBy(list, name)
+	}
+	for _, f := range list {
 		code := o.Bytes(f.Addr)
 		f.Insts = disassemble(o, arch, &f, code[:min(uint64(len(code)), f.size)])
 		a.Functions = append(a.Functions, f)
