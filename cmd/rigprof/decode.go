@@ -235,7 +235,7 @@ func noTrace(name string, head []byte) error {
 	case capture.IsCapture(head):
 		return fmt.Errorf("%s is a capture, no trace file: 'rigprof show %s' shows it; hotspots, annotate, waves and export take one capture, alone", name, name)
 	case bytes.HasPrefix(head, []byte("\x7fELF")), bytes.HasPrefix(head, []byte("__CLANG_OFFLOAD_BUNDLE__")):
-		return fmt.Errorf("%s holds code, no trace: give it with --code %s@BASE beside the trace files", name, name)
+		return fmt.Errorf("%s holds code, no trace: give it with --code %s@BASE beside the trace files; 'rigprof trace %s' records its kernels", name, name, name)
 	}
 	if k := kindOf(head); k.sure {
 		if k.try == unpack {

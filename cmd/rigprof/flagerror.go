@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -34,6 +35,13 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return fmt.Errorf("unknown command %q: did you mean %s?", args[0], strings.Join(near, " or "))
+	}
+	if st, err := os.Stat(args[0]); err == nil && st.Mode().IsRegular() && !cmd.HasParent() {
+		do := "trace"
+		if isCapture(args[0]) {
+			do = "hotspots"
+		}
+		return fmt.Errorf("unknown command %q: of a file say what to do with it, such as 'rigprof %s %s'", args[0], do, args[0])
 	}
 	return fmt.Errorf("unknown command %q", args[0])
 }
