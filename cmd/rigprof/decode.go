@@ -226,6 +226,9 @@ func readStream(name string, open func() (io.ReadCloser, error), o decodeOptions
 			return f, fmt.Errorf("%s does not say which GPU wrote it: give --target gfx942, gfx1100, …", name)
 		}
 	}
+	if o.Header != "auto" && f.Family != gpu.GFX9 {
+		return f, &codeError{exitUsage, fmt.Errorf("--gfx9-header is for gfx9 traces: %s is one of %s, which has no such header", name, f.Family)}
+	}
 	return f, nil
 }
 
