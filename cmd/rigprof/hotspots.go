@@ -364,6 +364,9 @@ func newWavesCmd(e *env) *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
+			if !cmd.Flags().Changed("width") {
+				width = pictureWidth(os.Getenv("COLUMNS"), width)
+			}
 			if width < 0 || width > 10000 {
 				return fmt.Errorf("--width %d: want 0 to 10000", width)
 			}
@@ -383,9 +386,19 @@ func newWavesCmd(e *env) *cobra.Command {
 	}
 	o.formatFlags(cmd, "table", "csv", "json")
 	cmd.Flags().IntVar(&o.Limit, "limit", 32, "show `n` waves (0: all); csv and json are always whole")
-	cmd.Flags().IntVar(&width, "width", 80, "`columns` of the picture of slots (0: none)")
+	cmd.Flags().IntVar(&width, "width", 80, "`columns` of the picture of slots (0: none; where COLUMNS tells the terminal's, what fits)")
 	o.hotFlags(cmd)
 	return cmd
+}
+
+// pictureWidth is how wide a picture of slots is beside their names on a terminal of so many columns; fallback where they are not known.
+func pictureWidth(columns string, fallback int) int {
+	const names, least = len("array 0 WGP 10 SIMD 0 slot 15  "), 10
+	n, err := strconv.Atoi(columns)
+	if err != nil || n <= 0 || n > 10000 {
+		return fallback
+	}
+	return max(n-names, least)
 }
 
 func newExportCmd(e *env) *cobra.Command {
