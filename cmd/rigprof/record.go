@@ -55,6 +55,7 @@ program). How to launch its kernel comes from flags, or from a launch file.
 func (o *recordOptions) flags(cmd *cobra.Command) {
 	o.renderOptions.flags(cmd)
 	f := cmd.Flags()
+	f.Lookup("output").Usage = "write the view to `file`; --capture names the recording"
 	f.StringVar(&o.Device, "device", "auto", "`device` to run on: auto, 0, 1, …, sim, sim:gfx1100, … (see 'rigprof list gpus')")
 	f.StringVar(&o.Flags.Launch, "launch", "", "take the launch from `FILE.yaml#NAME`; the flags below replace what it says")
 	f.StringVar(&o.Flags.Kernel, "kernel", "", "`name` of the kernel (not needed where the object has one)")
