@@ -234,7 +234,7 @@ func (h *Hot) branchGroup(c *analysis.InstCost) (hotKey, HotRow) {
 	ways := h.bothWays()
 	n, ok := ways.of[c.Where]
 	if !ok {
-		return hotKey{object: -1}, HotRow{Name: "inside no if whose both sides ran"}
+		return hotKey{object: -1}, HotRow{Name: "inside no if whose both sides are known to have run"}
 	}
 	x := &ways.list[n]
 	b := x.branch.Where

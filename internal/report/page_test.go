@@ -250,7 +250,7 @@ func TestPageKernels(t *testing.T) {
   const rows = (by) => groups(by).map((g) => [g.name, g.kernel, g.cycles].join("=")).sort().join(";");
   return [rows("kernel"), rows("function"), rows("insn"), byPlace.size, rows("branch")].join("|");`)
 	want := "first=first=1100;second=second=10;vadd=vadd=1|unknown code=first=1000;vadd=first, second, vadd=111|VALU at an unknown address=first=1000;s_clause 0x1=first, second, vadd=111|2|" +
-		"inside no if whose both sides ran=first, second, vadd=1111"
+		"inside no if whose both sides are known to have run=first, second, vadd=1111"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
