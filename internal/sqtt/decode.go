@@ -37,6 +37,7 @@ type WaveDecoder struct {
 
 	bits    *waveBits           // where RDNA wave tokens have their fields
 	live    *[numSlots]liveWave // by slotKey
+	places  *waveBits           // whose places live has
 	aside   []asideWave
 	runs    uint32 // counts Resets, so that they need not clear live
 	open    int    // waves that run
@@ -61,7 +62,10 @@ type liveWave struct {
 	off   int64
 	run   uint32
 	raw   uint32 // the WAVE_START's low bits
+	place uint32 // what Wave says of the slot's: CU, SIMD << 8, Slot << 16. Of RDNA slots; it stays
 }
+
+const liveSize = 32 // bytes of a liveWave
 
 // asideWave is a wave that runs and cannot be named by the family that the stream switched to.
 type asideWave struct {
@@ -76,18 +80,18 @@ type slotKey uint32
 
 // Reset makes the decoder ready for a new stream of a family.
 func (d *WaveDecoder) Reset(f gpu.Family, h Header) {
-	live, r := d.live, &d.res
+	live, places, r := d.live, d.places, &d.res
 	if live == nil {
 		live = new([numSlots]liveWave)
 	}
 	*d = WaveDecoder{
 		plain: *newPlain(f), header: h, begun: f != gpu.GFX9,
-		bits: &waveBits11, live: live, runs: d.runs + 1, carry: d.carry[:0],
+		bits: &waveBits11, live: live, places: places, runs: d.runs + 1, carry: d.carry[:0],
 		res: Result{Waves: r.Waves[:0], Open: r.Open[:0], Markers: r.Markers[:0], Losses: Losses{First: r.Losses.First[:0]}},
 	}
 	if d.runs == 0 { // after 2^32 of them
 		*live = [numSlots]liveWave{}
-		d.runs = 1
+		d.runs, d.places = 1, nil
 	}
 }
 
@@ -289,12 +293,8 @@ func (d *WaveDecoder) dropStart(l *liveWave) {
 	d.open--
 }
 
-// roomFor is the result's waves with room for one more per event, and how many there are. What is beyond them is undefined.
-func (d *WaveDecoder) roomFor(pieces []piece) (waves []Wave, have int) {
-	n := 0
-	for _, p := range pieces {
-		n += len(p.events)
-	}
+// roomFor is the result's waves with room for n+1 more, and how many there are. What is beyond them is undefined.
+func (d *WaveDecoder) roomFor(n int) (waves []Wave, have int) {
 	have = len(d.res.Waves)
 	d.res.Waves = slices.Grow(d.res.Waves, n+1)
 	return d.res.Waves[:have+n+1], have
@@ -318,6 +318,18 @@ func (d *WaveDecoder) stop(k slotKey, now Cycles, off int64) {
 	w := d.waveOf(k, l.raw)
 	w.Start, w.Stop = l.start, now
 	d.res.Waves = append(d.res.Waves, w)
+}
+
+// place brings live's places up to date.
+func (d *WaveDecoder) place() {
+	if d.places == d.bits {
+		return
+	}
+	d.places = d.bits
+	for k := range slotKey(numSlots) {
+		w := d.bits.wave(k, 0)
+		d.live[k].place = uint32(w.CU) | uint32(w.SIMD)<<8 | uint32(w.Slot)<<16
+	}
 }
 
 func (d *WaveDecoder) startKey(w uint32) slotKey {
@@ -361,7 +373,8 @@ func (d *WaveDecoder) switchFamily() {
 			continue
 		}
 		a.raw = a.raw>>25<<25 | (uint32(a.wave.ME)<<2|uint32(a.wave.Pipe))<<to.pipe
-		d.live[k%numSlots] = a.liveWave
+		l := &d.live[k%numSlots]
+		l.start, l.off, l.run, l.raw = a.start, a.off, a.run, a.raw
 	}
 	d.bits = to
 }

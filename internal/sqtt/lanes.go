@@ -19,26 +19,31 @@ const (
 	// lane's events.
 	laneEvents = 2*windowBytes + 56
 	planeOdd   = 1 << 15
-	laneTail   = 48 // nibbles at a window's end that lanes leave: more than a step may take
+	laneAhead  = 1 << scanTime // see eventKind
+	laneTail   = 48            // nibbles at a window's end that lanes leave: more than a step may take
 )
 
 // laneTable is what lanes scan by: what the tokens are that begin in the next 16 bits, bytes swapped. Bits 8..11, which most
 // tokens leave open, are the index's lowest, so that few cache lines hold what streams use. An entry ends with its first event
 // and the NOPs behind it.
 type laneTable struct {
-	word [1 << 16]uint32 // the entry's length and time, as a scan adds them
-	back [1 << 16]int8   // from the entry's end to where its event begins, in nibbles; 0: it has none
+	entry [1 << 16]laneEntry
 }
 
-// newLaneTable makes a family's table. isEvent says whether a token is an event, by its kind and as many of its first bits as
-// are known (others are 0); unknown keys have the zero kind.
-func newLaneTable(f gpu.Family, isEvent func(k Kind, bits, known uint32) bool) *laneTable {
+type laneEntry struct {
+	word uint32 // the entry's length and time, as a scan adds them
+	back int32  // from the entry's end to its event, as words; 0: it has none
+}
+
+// newLaneTable makes a family's table. eventOf says what event a token is, by its kind and as many of its first bits as are
+// known (others are 0); unknown keys have the zero kind.
+func newLaneTable(f gpu.Family, eventOf func(k Kind, bits, known uint32) eventKind) *laneTable {
 	keys := keysOf(f)
 	tab := new(laneTable)
-	for key := range uint32(len(tab.word)) {
+	for key := range uint32(len(tab.entry)) {
 		var pos, time, begin uint32
-		event := false
-		for pos < 16 && !event {
+		event := eventNone
+		for pos < 16 && event == eventNone {
 			rest, have := key>>pos, 16-pos
 			if rest&15 == 0 {
 				pos += 4
@@ -48,24 +53,21 @@ func newLaneTable(f gpu.Family, isEvent func(k Kind, bits, known uint32) bool) *
 			if have < 8 || uint32(l.lo+l.w) > have { // the token's kind or its time is beyond the key
 				break
 			}
-			event, begin = isEvent(l.kind, rest, have), pos
+			event, begin = eventOf(l.kind, rest, have), pos
 			pos += uint32(max(l.bits, 4))
 			time += rest>>l.lo&(1<<l.w-1) + uint32(l.addend)
 		}
-		for event && pos < 16 && key>>pos&15 == 0 {
+		for event != eventNone && pos < 16 && key>>pos&15 == 0 {
 			pos += 4
 		}
 		i := bits.ReverseBytes16(uint16(key))
-		tab.word[i] = pos/4 | time<<scanTime
-		if event {
-			tab.back[i] = int8(begin/4) - int8(pos/4)
+		tab.entry[i].word = pos/4 | time<<scanTime
+		if event != eventNone {
+			tab.entry[i].back = int32(begin/4) - int32(pos/4) - int32(numEventKinds-event)<<eventKindAt
 		}
 	}
 	return tab
 }
-
-// waveLaneEvents are what waves, markers and losses need.
-func waveLaneEvents(k Kind, _, _ uint32) bool { return k == KindMisc || waveEvents(k) }
 
 // laneScan is what one decoder scans RDNA windows with.
 type laneScan struct {
@@ -78,10 +80,23 @@ type laneScan struct {
 	limit [scanLanes]uint64 // a lane scans to here or a little beyond; 0: it is there
 	left  uint64            // lanes that are not
 
-	// Scan words at the events: where they begin, and the time with their deltas.
+	rounds uint64            // of all lanes that run, so far
+	took   [scanLanes]uint64 // when each was at its limit
+	known  [4]laneParts
+	next   int // of known, the one to forget
+
+	handlers [2][256]uintptr // of rdnaRun, by family and an event's byte with the kind
+
+	// Event words; see eventKind.
 	events [scanLanes * laneEvents]uint64
 	start  [scanLanes + 1]uint64
-	pieces [scanLanes]piece
+	pieces [scanLanes]lanePiece
+}
+
+// lanePiece is a run of events whose times are from base on. At end stands an eventPiece, of the last one an eventRare.
+type lanePiece struct {
+	first, end uint64 // in laneScan.events
+	base       uint64 // scan time to add
 }
 
 // fillBlock is what planes are filled by, in bytes.
@@ -134,8 +149,8 @@ func (s *laneScan) key(acc uint64) uint16 {
 // step takes one entry.
 func (s *laneScan) step(tab *laneTable, acc, n uint64) (uint64, uint64) {
 	key := s.key(acc)
-	acc += uint64(tab.word[key])
-	back := uint64(int64(tab.back[key]))
+	acc += uint64(tab.entry[key].word)
+	back := uint64(int64(tab.entry[key].back))
 	s.events[n] = acc + back
 	return acc, n + back>>63
 }
@@ -153,12 +168,13 @@ func (s *laneScan) runGeneric(tab *laneTable) {
 			if s.limit[j] == 0 {
 				continue
 			}
-			s.limit[j] = 0
+			s.limit[j], s.took[j] = 0, s.rounds
 			s.left--
 			if s.left == 0 {
 				return
 			}
 		}
+		s.rounds++
 	}
 }
 
@@ -170,29 +186,86 @@ func (s *laneScan) one(tab *laneTable, acc, n, limit uint64) (uint64, uint64) {
 	return acc, n
 }
 
-// window scans the tokens of the first size nibbles of the window that src begins with, from nibble start on. In a full window it
+// leastPart is how many nibbles are worth a lane.
+const leastPart = 128
+
+// laneParts is how a window was divided, and how many rounds each part took.
+type laneParts struct {
+	tab   *laneTable
+	off   int64
+	start [scanLanes + 1]uint64
+	took  [scanLanes]uint64
+}
+
+// like is what is known of a window about as long at the same place of its stream.
+func (s *laneScan) like(tab *laneTable, off int64, limit uint64) *laneParts {
+	for i := range s.known {
+		p := &s.known[i]
+		if had := p.start[scanLanes]; p.tab == tab && p.off == off && max(had, limit)-min(had, limit) <= limit/16 {
+			return p
+		}
+	}
+	return nil
+}
+
+// split divides the nibbles from start to limit among the lanes. Where one of the scans before was of a window like this one, most
+// likely another engine's with much the same tokens, what its lanes took tells where tokens are short; else all parts are of one
+// length.
+func (s *laneScan) split(like *laneParts, start, limit uint64) {
+	const unit = 64 // parts begin at multiples
+	was, work, last := [scanLanes + 1]uint64{start, limit}, [scanLanes]uint64{limit - start}, 0
+	if like != nil {
+		was, work = like.start, like.took
+		was[0] = start
+		for last < scanLanes-1 && was[last+1] < limit {
+			last++
+		}
+		work[last] = work[last] * (limit - was[last]) / (was[last+1] - was[last])
+		was[last+1] = limit
+	}
+	total := uint64(0)
+	for _, w := range work[:last+1] {
+		total += w
+	}
+	j, done := 0, uint64(0)
+	for k := range uint64(scanLanes) {
+		want := total * k / scanLanes
+		for ; j < last && done+work[j] <= want; j++ {
+			done += work[j]
+		}
+		at := was[j] + (want-done)*(was[j+1]-was[j])/max(work[j], 1)
+		if k > 0 {
+			at = max(at, s.start[k-1]+unit)
+		}
+		s.start[k] = min(at, limit-unit*(scanLanes-k)) &^ (unit - 1)
+	}
+	s.start[0], s.start[scanLanes] = start, limit
+}
+
+// window scans the tokens of the first size nibbles of the window that src begins with, from nibble start on. The window is at
+// off of its stream. In a full window it
 // leaves the last few to the next one. It gives the scan word at the end and the events in one or more pieces.
-func (s *laneScan) window(tab *laneTable, src []byte, start, size uint64) (end uint64, pieces []piece) {
-	const least = 128 // nibbles that are worth a lane
+func (s *laneScan) window(tab *laneTable, src []byte, off int64, start, size uint64) (end uint64, pieces []lanePiece) {
 	s.fill(src)
 	limit := max(start, size-min(size, laneTail))
 	lanes := 1
-	part := (limit - start) / scanLanes
-	if part >= least {
+	if limit-start >= scanLanes*leastPart {
 		lanes = scanLanes
-	}
-	for j := range s.acc {
-		s.start[j] = (start + uint64(j)*part) &^ 63
-	}
-	s.start[0], s.start[lanes] = start, limit
-	if lanes > 1 {
+		like := s.like(tab, off, limit)
+		s.split(like, start, limit)
 		for j := range s.acc {
-			s.acc[j], s.n[j], s.limit[j] = s.start[j], uint64(j)*laneEvents, s.start[j+1]
+			s.acc[j], s.n[j], s.limit[j] = s.start[j]+laneAhead, uint64(j)*laneEvents, s.start[j+1]
 		}
-		s.left = scanLanes
+		s.left, s.rounds = scanLanes, 0
 		s.run(tab)
+		if like == nil {
+			like = &s.known[s.next]
+			s.next = (s.next + 1) % len(s.known)
+		}
+		*like = laneParts{tab, off, s.start, s.took}
 	} else {
-		s.acc[0], s.n[0] = s.one(tab, start, 0, limit)
+		s.start[0], s.start[1] = start, limit
+		s.acc[0], s.n[0] = s.one(tab, start+laneAhead, 0, limit)
 	}
 
 	// Follow two neighbours until they stand at one place. The guess is followed anew from where it began, to count the events
@@ -200,30 +273,32 @@ func (s *laneScan) window(tab *laneTable, src []byte, start, size uint64) (end u
 	acc, n, first, base := s.acc[0], s.n[0], uint64(0), uint64(0)
 	pieces = s.pieces[:0]
 	for j := 1; j < lanes; j++ {
-		stop, guess, skip := s.start[j+1], s.start[j], uint64(j)*laneEvents
+		stop, guess, skip := s.start[j+1], s.start[j]+laneAhead, uint64(j)*laneEvents
 		for uint16(acc) != uint16(guess) && uint64(uint16(acc)) < stop && uint64(uint16(guess)) < stop {
 			if uint16(acc) < uint16(guess) {
 				acc, n = s.step(tab, acc, n)
 			} else {
 				key := s.key(guess)
-				guess += uint64(tab.word[key])
-				skip += uint64(int64(tab.back[key])) >> 63
+				guess += uint64(tab.entry[key].word)
+				skip += uint64(int64(tab.entry[key].back)) >> 63
 			}
 		}
 		if uint16(acc) != uint16(guess) {
 			acc, n = s.one(tab, acc, n, stop)
 			continue
 		}
-		pieces = append(pieces, piece{events: s.events[first:n], base: base})
+		s.events[n] = uint64(eventPiece) << eventKindAt
+		pieces = append(pieces, lanePiece{first, n, base})
 		base += acc>>scanTime - guess>>scanTime
 		acc, n, first = s.acc[j], s.n[j], skip
 	}
 	for uint64(uint16(acc)) < size { // the stream's end, as far as entries are wholly before it
-		if uint64(uint16(acc))+uint64(tab.word[s.key(acc)]&31) > size {
+		if uint64(uint16(acc))+uint64(tab.entry[s.key(acc)].word&31) > size {
 			break
 		}
 		acc, n = s.step(tab, acc, n)
 	}
-	pieces = append(pieces, piece{events: s.events[first:n], base: base})
-	return acc + base<<scanTime, pieces
+	s.events[n] = uint64(eventRare) << eventKindAt
+	pieces = append(pieces, lanePiece{first, n, base})
+	return acc - laneAhead + base<<scanTime, pieces
 }

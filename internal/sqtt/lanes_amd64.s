@@ -10,8 +10,8 @@
 	ROLW $15, AX; \
 	MOVWLZX laneScan_planes(BX)(AX*1), AX; \
 	ROLW $8, AX; \
-	MOVL laneTable_word(DX)(AX*4), R15; \
-	MOVBQSX laneTable_back(DX)(AX*1), AX; \
+	MOVL (laneTable_entry+laneEntry_word)(DX)(AX*8), R15; \
+	MOVLQSX (laneTable_entry+laneEntry_back)(DX)(AX*8), AX; \
 	ADDQ R15, acc; \
 	ADDQ acc, AX; \
 	MOVQ AX, laneScan_events(BX)(CX*8); \
@@ -32,6 +32,8 @@
 	JEQ  next; \
 	MOVQ acc, laneScan_acc+8*j(BX); \
 	MOVQ $0, laneScan_limit+8*j(BX); \
+	MOVQ laneScan_rounds(BX), CX; \
+	MOVQ CX, laneScan_took+8*j(BX); \
 	DECQ laneScan_left(BX); \
 	JNE  next; \
 	RET
@@ -68,6 +70,8 @@ lane7:
 	STEP(DI, 7, fin7)
 lane8:
 	STEP(R14, 8, fin8)
+round:
+	INCQ laneScan_rounds(BX)
 	JMP lane0
 
 fin0:
@@ -95,7 +99,7 @@ fin7:
 	FINISH(DI, 7, lane8)
 
 fin8:
-	FINISH(R14, 8, lane0)
+	FINISH(R14, 8, round)
 
 // func laneFill(even, odd, src *byte, n uint64)
 TEXT ·laneFill(SB), NOSPLIT, $0-32

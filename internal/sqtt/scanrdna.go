@@ -42,6 +42,9 @@ func (b *waveBits) key(w Wave) (slotKey, bool) {
 	return slotKey(sa) | slotKey(w.SIMD)<<1 | slotKey(cu&b.wgpMask)<<3 | slotKey(w.Slot)<<b.slot, sa <= 1
 }
 
+// units masks a key's bits that name the SIMD.
+func (b *waveBits) units() uint32 { return 1<<(b.slot&31) - 1 }
+
 // wave is the wave of a slot that the WAVE_START raw began, without its times.
 func (b *waveBits) wave(k slotKey, raw uint32) (w Wave) {
 	b.fill(&w, k, raw)
@@ -66,7 +69,6 @@ func (b *waveBits) fill(w *Wave, k slotKey, raw uint32) {
 type rdnaTables struct {
 	waves, walk func() *laneTable
 	ops         func() *walkOps
-	place       func() *[numSlots]uint32
 	begun       func() *[numBegun]uint64
 }
 
@@ -77,10 +79,9 @@ var (
 
 func newRDNATables(f gpu.Family, b *waveBits) *rdnaTables {
 	return &rdnaTables{
-		waves: sync.OnceValue(func() *laneTable { return newLaneTable(f, waveLaneEvents) }),
-		walk:  sync.OnceValue(func() *laneTable { return newLaneTable(f, walkLaneEvents) }),
+		waves: sync.OnceValue(func() *laneTable { return newLaneTable(f, waveEventOf) }),
+		walk:  sync.OnceValue(func() *laneTable { return newLaneTable(f, walkEventOf(f)) }),
 		ops:   sync.OnceValue(func() *walkOps { return newWalkOps(f) }),
-		place: sync.OnceValue(b.places),
 		begun: sync.OnceValue(b.newBegun),
 	}
 }
@@ -105,75 +106,54 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool)
 	if k != nil {
 		table = tables.walk
 	}
-	end, pieces := s.lanes.window(table(), buf[at:], start, uint64(2*size))
-	waves, n := d.roomFor(pieces)
-	r := walkRun{waveRun: waveRun{
-		scan: s.lanes, live: d.live, bits: d.bits, place: tables.place(), begun: tables.begun(), waves: waves, n: n, markers: d.res.Markers,
+	end, pieces := s.lanes.window(table(), buf[at:], d.base+int64(at), start, uint64(2*size))
+	d.place()
+	r := rdnaRun{
+		scan: s.lanes, next: int(pieces[0].first), live: d.live, bits: d.bits, begun: tables.begun(), markers: d.res.Markers,
 		origin: d.now, first: (d.base + int64(at)) * 8, runs: d.runs,
-	}}
-	if k != nil {
-		r.begin(k, tables.ops())
 	}
+	events := 0
+	for _, p := range pieces {
+		events += int(p.end - p.first)
+	}
+	r.waves, r.n = d.roomFor(events)
+	r.begin(k, tables.ops)
 	keys := keysOf(family)
 	var p Packet
-	for _, piece := range pieces {
-		base := Cycles(piece.base)
-		for events := piece.events; ; events = events[1:] {
-			if k == nil {
-				events = events[r.rdna(events, base):]
-			} else {
-				events = events[r.take(events, base):]
-			}
-			if len(events) == 0 {
-				break
-			}
-			e := events[0]
-			nibble, now := uint16(e), r.origin+base+Cycles(e>>scanTime)
-			w := s.lanes.load64(nibble)
-			l := &keys[w&255]
-			if k != nil && r.rare(e, w, l.kind, now) {
-				continue
-			}
-			now -= Cycles(w >> (l.lo & 63) & (1<<(l.w&63) - 1)) // without its delta
-			d.now, d.pos, d.res.Waves, d.res.Markers, d.open = now, at*8+int(nibble)*4, r.waves[:r.n], r.markers, d.open+r.open
-			r.open = 0
-			_ = d.next(&p, buf, d.pos, true) // scanning made sure that it is whole
-			p.Off += d.base * 8
-			d.token(&p)
-			if d.ext { // unless no extension unit follows
-				next := s.lanes.skipNops(nibble+uint16(p.Bits/4), uint16(2*size))
-				d.ext = int(next) >= 2*size-windowTail || s.lanes.load64(next)&1 != 0
-			}
-			if d.ext || d.family != family { // the tokens behind it read otherwise
-				d.pos += int(p.Bits)
-				d.slow = 1000 // if there are more of these, scanning windows in vain would be slower
-				return true
-			}
-			r.waves, r.n, r.markers = d.res.Waves[:len(waves)], len(d.res.Waves), d.res.Markers
-			if p.Kind == KindTimestamp {
-				r.origin += d.now - now
-			}
-			if k != nil { // the token may have been a HEADER or have passed much time
-				r.unit, r.units = k.unit(d.bits)
-				r.hurry()
-			}
+	for ; r.take(); r.next++ {
+		e := s.lanes.events[r.next]
+		nibble, now := uint16(e), r.now(e)
+		w := s.lanes.load64(nibble)
+		l := &keys[w&255]
+		if r.rare(e, w, l.kind, now) {
+			continue
 		}
+		now -= Cycles(w >> (l.lo & 63) & (1<<(l.w&63) - 1)) // without its delta
+		d.now, d.pos, d.res.Waves, d.res.Markers, d.open = now, at*8+int(nibble)*4, r.waves[:r.n], r.markers, d.open+r.open
+		r.open = 0
+		_ = d.next(&p, buf, d.pos, true) // scanning made sure that it is whole
+		p.Off += d.base * 8
+		d.token(&p)
+		if d.ext { // unless no extension unit follows
+			next := s.lanes.skipNops(nibble+uint16(p.Bits/4), uint16(2*size))
+			d.ext = int(next) >= 2*size-windowTail || s.lanes.load64(next)&1 != 0
+		}
+		if d.ext || d.family != family { // the tokens behind it read otherwise
+			d.pos += int(p.Bits)
+			d.slow = 1000 // if there are more of these, scanning windows in vain would be slower
+			return true
+		}
+		r.waves, r.n, r.markers = d.res.Waves[:len(r.waves)], len(d.res.Waves), d.res.Markers
+		if p.Kind == KindTimestamp {
+			r.origin += d.now - now
+		}
+		r.resume()
 	}
 	d.res.Waves, d.res.Markers = r.waves[:r.n], r.markers
 	d.open += r.open
 	d.now = r.origin + Cycles(end>>scanTime)
 	d.pos = at*8 + int(uint16(end))*4
 	return size == windowBytes
-}
-
-// places has, by the slot's key, what Wave says of the place: CU, SIMD << 8, Slot << 16.
-func (b *waveBits) places() *[numSlots]uint32 {
-	t := new([numSlots]uint32)
-	for k := range slotKey(numSlots) {
-		w := b.wave(k, 0)
-		t[k] = uint32(w.CU) | uint32(w.SIMD)<<8 | uint32(w.Slot)<<16
-	}
-	return t
 }
 
 // numBegun is how many values a WAVE_START's bits from its pipe on have.

@@ -1,16 +1,19 @@
 package sqtt
 
-import "github.com/rigprof/rigprof/internal/gpu"
+import (
+	"math"
 
-// walkOps says what a token means to the walk.
+	"github.com/rigprof/rigprof/internal/gpu"
+)
+
+// walkOps says what a record means to the walk.
 type walkOps struct {
-	kind [256]opKind // by a token's low byte
-	slot [256]uint8  // likewise, the bit where a record's slot begins
-	row  [256]opRow  // likewise, which of ops it is
-	ops  [numOps]opInst
+	row    [numEventKinds]opRow  // which of ops it is
+	double [numEventKinds]uint32 // 0: the slot is the token's bits 8..12. All ones: 7..11
+	ops    [numOps]opInst
 }
 
-// opRow is the row of ops that a token has: its bits from 12 on, masked, and base.
+// opRow is the row of ops that a token has: its bits from opShift on, masked, and base, in bytes.
 type opRow struct{ mask, base uint32 }
 
 // Rows of ops: 0..255 are INST's, by bits 12..19.
@@ -18,6 +21,9 @@ const (
 	opRowVALU = 256 + iota
 	opRowImmed
 	numOps
+
+	opSize  = 8 // bytes of an opInst
+	opShift = 12 - 3
 )
 
 // opInst is the last eight bytes of the Inst that a record makes. What is behind the Inst's fields says more of it.
@@ -25,63 +31,36 @@ type opInst struct {
 	Category
 	_      bool // its newPC: never
 	clocks uint8
-	taken  uint8 // 1: a branch is
-	noUnit uint8 // readyUnit or readyNoUnit
-	kind   opKind
-	_      [2]uint8
+	succ   uint8 // where in codeNode.succ the wave goes on: 4 where a branch is taken
+	ready  int8  // where in tracedWave.ready the time is from which it waited; else opOther, opRare
+	_      [3]uint8
 }
 
-type opKind uint8
-
+// Of records that are not plain.
 const (
-	opPlain opKind = iota // a record of the table's
-	opOther               // none: it is work of another SIMD
-	opReady               // GFX12's WAVE_READY
-	opStart
-	opEnd
-	opReg
-	opMisc
-	opTime
-	opRare // for the long way
+	opOther = -1 - iota // none: it is work of another SIMD
+	opRare              // for the long way
 )
 
-// of is the row that a token has in ops.
-func (ops *walkOps) of(token uint64) *opInst {
-	r := &ops.row[token&255]
-	return &ops.ops[uint32(token)>>12&r.mask+r.base]
+// of is the row that a record has in ops.
+func (ops *walkOps) of(kind eventKind, token uint64) *opInst {
+	r := &ops.row[kind%numEventKinds]
+	return &ops.ops[(uint32(token)>>opShift&r.mask+r.base)/opSize]
+}
+
+// slot is the slot that a record's token names.
+func (ops *walkOps) slot(kind eventKind, token uint64) uint32 {
+	x := uint32(token)
+	return (x + x&ops.double[kind%numEventKinds]) >> 8 & 31
 }
 
 func newWalkOps(f gpu.Family) *walkOps {
 	tab := new(walkOps)
-	for b := range tab.kind {
-		tab.slot[b] = 7
-		kind, row := opRare, opRow{}
-		switch keysOf(f)[b].kind {
-		case KindValuInst:
-			kind, row.base = opPlain, opRowVALU
-		case KindImmOne:
-			kind, row.base = opPlain, opRowImmed
-		case KindInst:
-			kind, row.mask = opPlain, 255
-			if f != gpu.GFX12 {
-				tab.slot[b] = 8
-			}
-		case KindWaveReady:
-			if f == gpu.GFX12 {
-				kind = opReady
-			}
-		case KindWaveStart:
-			kind = opStart
-		case KindWaveEnd:
-			kind = opEnd
-		case KindReg:
-			kind = opReg
-		case KindMisc:
-			kind = opMisc
-		case KindTimestamp:
-			kind = opTime
-		}
-		tab.kind[b], tab.row[b] = kind, row
+	tab.row[eventVALU].base, tab.double[eventVALU] = opRowVALU*opSize, math.MaxUint32
+	tab.row[eventImmed].base, tab.double[eventImmed] = opRowImmed*opSize, math.MaxUint32
+	tab.row[eventInst].mask = 255 * opSize
+	if f == gpu.GFX12 {
+		tab.double[eventInst] = math.MaxUint32
 	}
 	for i := range tab.ops {
 		op, info := i, opInfo{category: CategoryImmed}
@@ -98,13 +77,13 @@ func newWalkOps(f gpu.Family) *walkOps {
 		o.Category, o.clocks = info.category, info.clocks
 		switch {
 		case info.category == CategoryNone || info.category == categoryOther:
-			o.kind = opOther
+			o.ready = opOther
 		case op == newPCOp || info.clocks >= clocksDerated || info.category > categoryOther:
-			o.kind = opRare
+			o.ready = opRare
 		case info.category == CategoryJump:
-			o.taken = 1
+			o.succ = 4
 		case info.category == CategoryImmed:
-			o.clocks, o.noUnit = 1, readyNoUnit
+			o.clocks, o.ready = 1, 8*readyNoUnit
 		}
 	}
 	return tab

@@ -32,44 +32,43 @@ func TestWalkRunTwins(t *testing.T) {
 		}
 		tables := rdnaTablesOf(f)
 		size := copy(win[:windowBytes], randomTrace(rng, f, 200+rng.IntN(6000)))
-		_, pieces := s.window(tables.walk(), win[:], 0, uint64(2*size))
-		var runs [2]walkRun
+		_, pieces := s.window(tables.walk(), win[:], 0, 0, uint64(2*size))
+		var runs [2]rdnaRun
+		few, base := rng.IntN(5), Cycles(rng.IntN(1<<20))
 		for i := range runs {
 			w := &walkers[i]
-			runs[i] = walkRun{waveRun: waveRun{
-				scan: &s, live: w.live, place: tables.place(), begun: tables.begun(), bits: b, waves: make([]Wave, 20000), first: 800,
-				runs: w.runs, markers: make([]Marker, 0, rng.IntN(5)),
-			}}
-			runs[i].begin(&w.walk, tables.ops())
-		}
-		runs[1].markers = make([]Marker, 0, cap(runs[0].markers))
-		base := Cycles(rng.IntN(1 << 20))
-		for _, p := range pieces {
-			for events := p.events; len(events) > 0; {
-				for slot := range uint32(16) {
-					at, room := nodeID(rng.IntN(nodes)*nodeSize), 1+rng.IntN(60)
-					if rng.IntN(200) == 0 {
-						at = nodeRare
-					}
-					for i := range walkers {
-						t := walkers[i].walk.slot(slot)
-						t.at, t.insts = at, slices.Grow(t.insts[:0], room)[:0:room]
-					}
-				}
-				n := runs[0].takeGeneric(events, base)
-				if got := runs[1].take(events, base); got != n {
-					t.Fatalf("window %d: %d of %d events, want %d", i, got, len(events), n)
-				}
-				for slot := range 16 {
-					a, b := walkers[0].walk.slots[slot], walkers[1].walk.slots[slot]
-					if a.at != b.at || a.ready != b.ready || !slices.Equal(a.insts, b.insts) {
-						t.Fatalf("window %d, wave %d: at %#x, ready %d, %d records, want %#x, %d, %d", i, slot, b.at, b.ready, len(b.insts), a.at, a.ready, len(a.insts))
-					}
-					records += len(a.insts)
-				}
-				stops++
-				events = events[min(n+1, len(events)):]
+			w.bits = b
+			w.place()
+			runs[i] = rdnaRun{
+				scan: &s, next: int(pieces[0].first), live: w.live, begun: tables.begun(), bits: b, waves: make([]Wave, 2*windowBytes), first: 800,
+				origin: base, runs: w.runs, markers: make([]Marker, 0, few),
 			}
+			runs[i].begin(&w.walk, tables.ops)
+		}
+		for more := true; more; stops++ {
+			for slot := range uint32(16) {
+				at, room := nodeID(rng.IntN(nodes)*nodeSize), 1+rng.IntN(60)
+				if rng.IntN(200) == 0 {
+					at = nodeRare
+				}
+				for i := range walkers {
+					t := walkers[i].walk.slot(slot)
+					t.at, t.insts = at, slices.Grow(t.insts[:0], room)[:0:room]
+				}
+			}
+			more = runs[0].takeGeneric()
+			if got := runs[1].take(); got != more || runs[0].next != runs[1].next || runs[0].piece != runs[1].piece {
+				t.Fatalf("window %d: at event %d of piece %d, %t, want %d, %d, %t", i, runs[1].next, runs[1].piece, got, runs[0].next, runs[0].piece, more)
+			}
+			for slot := range 16 {
+				a, b := walkers[0].walk.slots[slot], walkers[1].walk.slots[slot]
+				if a.at != b.at || a.ready != b.ready || !slices.Equal(a.insts, b.insts) {
+					t.Fatalf("window %d, wave %d: at %#x, ready %d, %d records, want %#x, %d, %d", i, slot, b.at, b.ready, len(b.insts), a.at, a.ready, len(a.insts))
+				}
+				records += len(a.insts)
+			}
+			runs[0].next++
+			runs[1].next++
 		}
 		a, c := &runs[0], &runs[1]
 		if a.origin != c.origin || a.open != c.open || a.n != c.n || !slices.Equal(a.waves[:a.n], c.waves[:c.n]) || !slices.Equal(a.markers, c.markers) {

@@ -16,14 +16,6 @@ func walkEvents(k Kind) bool {
 	return waveEvents(k)
 }
 
-// walkLaneEvents are what the walk needs besides what waves do: nearly every other token.
-func walkLaneEvents(k Kind, bits, known uint32) bool {
-	if k == KindReg && known == 16 && bits>>15 == 0 { // no compute register
-		return false
-	}
-	return k == KindMisc || walkEvents(k)
-}
-
 // token takes what a token of an RDNA stream means to traced waves. w is its low bits.
 func (k *walk) token(kind Kind, gfx12 bool, w uint64, hi uint8, now Cycles) {
 	switch kind {

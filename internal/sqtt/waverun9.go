@@ -110,7 +110,11 @@ func (d *WaveDecoder) fast9(s *scanBuffers, win *window, buf []byte, size int, f
 		}
 	}
 	end, pieces := s.scan9(kinds, win, uint64(size/2))
-	r.waves, r.n = d.roomFor(pieces)
+	n := 0
+	for _, p := range pieces {
+		n += len(p.events)
+	}
+	r.waves, r.n = d.roomFor(n)
 	var p Packet
 	for _, piece := range pieces {
 		for events := piece.events; ; events = events[1:] {

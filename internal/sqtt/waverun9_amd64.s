@@ -14,8 +14,9 @@
 	INCL DI; \
 	CMPL DI, eventRun9_traced(R15); \
 	JEQ  done; \
-	LEAQ (DX)(DX*2), SI; \
-	LEAQ (R11)(SI*8), SI // a liveWave has 24 bytes
+	MOVL DX, SI; \
+	SHLL $5, SI; \
+	ADDQ R11, SI // a liveWave has 32 bytes
 
 // What eventRun9.some does with what is usual. R8 to R9: the events; R13: their base time; R12: waves so far. Of each event AX is the
 // time, BX the unit and CX the token's low bits.

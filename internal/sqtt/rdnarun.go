@@ -1,0 +1,227 @@
+package sqtt
+
+import "math/bits"
+
+// rdnaRun goes through the events of an RDNA window: tokens of waves, of time and, where there is a walk, records of the traced
+// SIMD's waves.
+type rdnaRun struct {
+	scan  *laneScan
+	live  *[numSlots]liveWave
+	bits  *waveBits
+	begun *[numBegun]uint64 // see waveBits.newBegun
+	next  int               // the event, by its place in the scan's events
+	piece int               // the piece that it is in
+	waves []Wave            // with room for one more per event
+	n     int               // waves so far
+	open  int               // waves begun, less those that ended
+
+	origin Cycles // time at the window's start, and what TIMESTAMPs added since
+	first  int64  // the window's first bit
+	runs   uint32
+
+	markers []Marker
+
+	walk    *walk // nil: there is none
+	ops     *walkOps
+	slots   [32]*tracedWave // the walk's
+	unit    uint32          // what keys of waves in the traced SIMD have in their lowest bits; noUnit: there is none
+	unitAt  uint32          // that times the size of a liveWave
+	hurried Cycles          // the origin when hurry was called last
+	ahead   uint64          // TIMESTAMPs take the origin less far than that from there
+}
+
+// noUnit is of no wave, whatever the unit's size.
+const noUnit = 1<<32 - 1
+
+// begin makes the run one of a walk, or of none.
+func (r *rdnaRun) begin(k *walk, ops func() *walkOps) {
+	r.unit, r.unitAt, r.ahead = noUnit, noUnit, 1<<64-1
+	if k == nil {
+		return
+	}
+	if k.cache.full {
+		k.forget()
+	}
+	r.walk, r.ops, r.ahead = k, ops(), longReady/2
+	copy(r.slots[:], k.slots[:])
+	r.resume()
+}
+
+// resume brings up to date what the walk may have changed: a HEADER names another SIMD, waves stand ready for long.
+func (r *rdnaRun) resume() {
+	if r.walk == nil {
+		return
+	}
+	r.unit, _ = r.walk.unit(r.bits)
+	r.unitAt = r.unit * liveSize
+	r.walk.hurry(r.origin)
+	r.hurried = r.origin
+}
+
+// takeGeneric takes the events from r.next on up to the first one that is something rare; false at the window's end.
+func (r *rdnaRun) takeGeneric() bool {
+	for ; ; r.next++ {
+		e := r.scan.events[r.next]
+		if eventKindOf(e) == eventPiece {
+			r.piece++
+			r.next = int(r.scan.pieces[r.piece].first) - 1
+			continue
+		}
+		if !r.one(e, r.scan.load64(uint16(e)), r.now(e)) {
+			return !r.atEnd()
+		}
+	}
+}
+
+// atEnd says whether all events are taken.
+func (r *rdnaRun) atEnd() bool { return r.next == int(r.scan.pieces[r.piece].end) }
+
+// now is the time of an event in the current piece.
+func (r *rdnaRun) now(e uint64) Cycles {
+	return r.origin + Cycles(r.scan.pieces[r.piece].base) + timeOf(e)
+}
+
+// one takes an event, whose token is w; false where it is something rare.
+func (r *rdnaRun) one(e, w uint64, now Cycles) bool {
+	x := uint32(w)
+	switch eventKindOf(e) {
+	case eventVALU, eventImmed, eventInst:
+		return r.record(e, w, now)
+	case eventReady:
+		for m := x >> 8 & 0xffff; m != 0; m &= m - 1 {
+			r.slots[bits.TrailingZeros32(m)&15].ready[readyUnit] = now
+		}
+	case eventStart:
+		k := r.bits.startKey(x) % numSlots
+		if r.live[k].run == r.runs || r.traced(k) {
+			return false
+		}
+		r.start(k, e, x, now)
+	case eventEnd:
+		k := r.bits.endKey(x) % numSlots
+		if r.live[k].run != r.runs || r.traced(k) || r.n >= len(r.waves) {
+			return false
+		}
+		r.end(k, now)
+	case eventReg:
+		if x>>15&1 != 0 { // a compute register
+			r.walk.register(uint8(x>>9&3), uint8(x>>7&3), x>>16, uint32(w>>32))
+		}
+	case eventMisc: // mostly only time passes, which scanning counted
+		return x&(miscSave|miscStallBegin|miscStallEnd) == 0
+	case eventTime:
+		return r.time(w, now)
+	default:
+		return false
+	}
+	return true
+}
+
+// traced says whether a slot is of the traced SIMD.
+func (r *rdnaRun) traced(k slotKey) bool { return uint32(k)&r.bits.units() == r.unit }
+
+// record takes a record: it does what issue and immediate do with all that is usual.
+func (r *rdnaRun) record(e, w uint64, now Cycles) bool {
+	kind := eventKindOf(e)
+	op, nodes := r.ops.of(kind, w), r.walk.cache.nodes
+	if op.ready < 0 {
+		return op.ready == opOther
+	}
+	t := r.slots[r.ops.slot(kind, w)]
+	h, room := len(t.insts), t.insts[:cap(t.insts)]
+	if uint(t.at/nodeSize) >= uint(len(nodes)) || h >= len(room) { // nodeRare is beyond all of them
+		return false
+	}
+	in, node := &room[h], &nodes[t.at/nodeSize]
+	t.insts = t.insts[:h+1]
+	in.PC = node.pc
+	t.at = node.succ[op.succ/4&1]
+	from := Cycles(min(uint64(now), uint64(t.ready[op.ready/8&1])))
+	stall := uint32(now - from)
+	in.Time, in.Stall, in.Dur = from, stall, stall+uint32(op.clocks)
+	in.Category, in.newPC = op.Category, false
+	t.ready = [2]Cycles{never, now + Cycles(op.clocks)}
+	return true
+}
+
+// time takes a TIMESTAMP.
+func (r *rdnaRun) time(w uint64, now Cycles) bool {
+	b := r.bits
+	value := Cycles(w >> 12 & b.delta)
+	switch uint32(w) & (1<<8 | b.realtime) {
+	case 0: // a delta
+		if uint64(r.origin+value-r.hurried) >= r.ahead {
+			return false
+		}
+		r.origin += value
+	case b.realtime:
+		if len(r.markers) == cap(r.markers) {
+			return false
+		}
+		r.markers = append(r.markers, Marker{now, int64(value)})
+	default: // packets were lost
+		return false
+	}
+	return true
+}
+
+// start begins a wave in a slot where none runs.
+func (r *rdnaRun) start(k slotKey, e uint64, raw uint32, now Cycles) {
+	l := &r.live[k%numSlots]
+	l.start, l.off, l.run, l.raw = now, r.first+int64(uint16(e))*4, r.runs, raw
+	r.open++
+}
+
+// end ends the wave that runs in a slot.
+func (r *rdnaRun) end(k slotKey, now Cycles) {
+	l := &r.live[k%numSlots]
+	l.run = 0
+	r.waves[r.n] = r.wave(k, l.raw, l.start, now)
+	r.n++
+	r.open--
+}
+
+// wave is the wave of a slot that the WAVE_START raw began.
+func (r *rdnaRun) wave(k slotKey, raw uint32, start, stop Cycles) Wave {
+	at := uint64(r.live[k%numSlots].place) | r.begun[raw>>(r.bits.pipe&31)%numBegun]
+	return Wave{start, stop, uint8(at), uint8(at >> 8), uint8(at >> 16), uint8(at >> 24), uint8(at >> 32), uint8(at >> 40)}
+}
+
+// rare takes an event that take does not; false where all that the token means to the decoder is to be done.
+func (r *rdnaRun) rare(e, token uint64, kind Kind, now Cycles) bool {
+	if r.walk == nil {
+		return false
+	}
+	switch kind {
+	case KindWaveStart:
+		return r.startTraced(e, uint32(token), now)
+	case KindWaveEnd:
+		return r.endTraced(uint32(token), now)
+	case KindValuInst, KindInst, KindImmOne, KindImmediate, KindWaveReady:
+		r.walk.token(kind, r.bits == &waveBits12, token, 0, now)
+		return true
+	}
+	return false
+}
+
+// startTraced takes the WAVE_START of a wave in the traced SIMD. It is false where that is not as usual.
+func (r *rdnaRun) startTraced(e uint64, raw uint32, now Cycles) bool {
+	k := r.bits.startKey(raw) % numSlots
+	if r.live[k].run == r.runs || !r.traced(k) || raw>>25 < 90 {
+		return false
+	}
+	r.start(k, e, raw, now)
+	r.walk.start(uint32(k)>>(r.bits.slot&31), r.wave(k, raw, now, 0))
+	return true
+}
+
+// endTraced does the same with a WAVE_END.
+func (r *rdnaRun) endTraced(x uint32, now Cycles) bool {
+	k := r.bits.endKey(x) % numSlots
+	if r.live[k].run != r.runs || !r.traced(k) || r.n >= len(r.waves) {
+		return false
+	}
+	r.walk.stop(uint32(k)>>(r.bits.slot&31), now)
+	r.end(k, now)
+	return true
+}

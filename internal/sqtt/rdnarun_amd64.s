@@ -1,0 +1,307 @@
+//go:build !purego
+
+#include "go_asm.h"
+#include "textflag.h"
+
+// Where a token in CX names the slot: the key times the size of a liveWave, in DI. R14 is lost, and CX by a WAVE_END's.
+#define KEY_START11 \
+	MOVL CX, DI; \
+	SHRL $2, DI; \
+	ANDL $0xffe0, DI
+
+#define KEY_START12 \
+	MOVL CX, DI; \
+	SHRL $2, DI; \
+	ANDL $0xfe0, DI; \
+	MOVL CX, R14; \
+	SHRL $3, R14; \
+	ANDL $0x1f000, R14; \
+	ORL  R14, DI
+
+#define KEY_END11 \
+	MOVL CX, DI; \
+	SHRL $3, DI; \
+	ANDL $0x7e0, DI; \
+	SHRL $4, CX; \
+	ANDL $0xf800, CX; \
+	ORL  CX, DI
+
+#define KEY_END12 \
+	MOVL CX, DI; \
+	SHRL $3, DI; \
+	ANDL $0x1ffe0, DI
+
+// Whether such a key is of the traced SIMD.
+#define UNIT11 \
+	MOVL DI, DX; \
+	ANDL $0x7e0, DX
+
+#define UNIT12 \
+	MOVL DI, DX; \
+	ANDL $0xfe0, DX
+
+// The slot that a record's token in CX names, in CX; DI is its kind and R14 the ops.
+#define SLOT11 \
+	MOVL walkOps_double(R14)(DI*4), BP; \
+	ANDL CX, BP; \
+	ADDL CX, BP; \
+	SHRL $8, BP; \
+	ANDL $31, BP
+
+#define SLOT12 \
+	MOVL CX, BP; \
+	SHRL $7, BP; \
+	ANDL $31, BP
+
+// The value of a TIMESTAMP in CX.
+#define VALUE11 \
+	SHLQ $16, CX; \
+	SHRQ $28, CX
+
+#define VALUE12 \
+	SHRQ $12, CX
+
+// The token at an event, in CX; AX is lost.
+#define TOKEN \
+	MOVWLZX (R8), AX; \
+	ROLW $15, AX; \
+	MOVQ laneScan_planes(R10)(AX*1), CX
+
+// An event's time, in AX.
+#define TIME \
+	MOVQ (R8), AX; \
+	SHRQ $const_scanTime, AX; \
+	ADDQ SI, AX
+
+// The event at R8 is next: its kind's handler takes it. DI is the byte with the kind.
+#define EVENT(HANDLERS) \
+	MOVBLZX 2(R8), DI; \
+	JMP  HANDLERS(R10)(DI*8)
+
+#define NEXT(HANDLERS) \
+	ADDQ $8, R8; \
+	EVENT(HANDLERS)
+
+// What rdnaRun.takeGeneric does. Each event's handler goes to the next event's itself, so that a branch predictor sees each kind's
+// successors apart; handlers begin at multiples of 1024 bytes, see laneScan.handle. R8 is the event, R10 the scan, R11 live, R12 the
+// rdnaRun, SI the time that events count from, R13 where the next wave goes, R15 runs, BX how many waves began.
+//
+// A record waits in X0 (PC and Time) and X2 (the rest) for the next one to store it at R9, behind that one's loads of what the
+// records of its wave left: they would wait until it is known that this is not where they load.
+#define RDNARUN(HANDLERS, KEY_START, KEY_END, UNIT, SLOT, VALUE, QUEUE, REALTIME) \
+	MOVQ r+0(FP), R12; \
+	MOVQ events+8(FP), R8; \
+	MOVQ base+16(FP), SI; \
+	MOVQ next+24(FP), R13; \
+	XORL BX, BX; \
+	MOVQ rdnaRun_scan(R12), R10; \
+	MOVQ rdnaRun_live(R12), R11; \
+	MOVL rdnaRun_runs(R12), R15; \
+	MOVQ SI, AX; \
+	SUBQ rdnaRun_origin(R12), AX; \
+	MOVQ AX, piece-40(SP); /* the piece's base */ \
+	LEAQ scratch-32(SP), R9; \
+	EVENT(HANDLERS); \
+	PCALIGN $1024; /* records */ \
+	TOKEN; \
+	ANDL $63, DI; \
+	MOVQ rdnaRun_ops(R12), R14; \
+	MOVL CX, DX; \
+	SHRL $const_opShift, DX; \
+	ANDL (walkOps_row+opRow_mask)(R14)(DI*8), DX; \
+	ADDL (walkOps_row+opRow_base)(R14)(DI*8), DX; \
+	SLOT; \
+	LEAQ walkOps_ops(R14)(DX*1), DX; \
+	MOVBQSX opInst_ready(DX), DI; \
+	TESTQ DI, DI; \
+	JMI  unusual; \
+	MOVQ rdnaRun_slots(R12)(BP*8), BP; \
+	TIME; \
+	MOVQ tracedWave_ready(BP)(DI*1), DI; \
+	MOVL tracedWave_at(BP), CX; \
+	MOVQ tracedWave_insts+8(BP), R14; \
+	MOVUPS X0, (R9); \
+	MOVUPS X2, 16(R9); \
+	TESTL CX, CX; \
+	JMI  done; /* nodeRare */ \
+	ADDQ nodes+32(FP), CX; \
+	CMPQ R14, tracedWave_insts+16(BP); \
+	JGE  done; \
+	MOVQ R14, R9; \
+	SHLQ $5, R9; /* the size of an Inst */ \
+	ADDQ tracedWave_insts+0(BP), R9; \
+	INCQ R14; \
+	MOVQ R14, tracedWave_insts+8(BP); \
+	CMPQ AX, DI; \
+	CMOVQCS AX, DI; \
+	MOVQ codeNode_pc(CX), X0; \
+	MOVQ DI, X1; \
+	PUNPCKLQDQ X1, X0; \
+	MOVQ AX, R14; \
+	SUBQ DI, R14; /* the stall */ \
+	MOVBLZX opInst_clocks(DX), DI; \
+	ADDQ DI, AX; \
+	MOVQ $-1, tracedWave_ready+0(BP); \
+	MOVQ AX, tracedWave_ready+8(BP); \
+	ADDQ R14, DI; \
+	SHLQ $32, DI; \
+	ORQ  R14, DI; \
+	MOVQ DI, X2; \
+	MOVHPS (DX), X2; \
+	MOVBLZX opInst_succ(DX), AX; \
+	MOVL codeNode_succ(CX)(AX*1), AX; \
+	MOVL AX, tracedWave_at(BP); \
+	NEXT(HANDLERS); \
+unusual: \
+	CMPL DI, $const_opOther; \
+	JNE  done; \
+next: \
+	NEXT(HANDLERS); \
+	PCALIGN $1024; /* eventRare */ \
+	JMP  done; \
+	PCALIGN $1024; /* eventReady */ \
+	TOKEN; \
+	TIME; \
+	SHRL $8, CX; \
+	MOVWLZX CX, CX; \
+	TESTL CX, CX; \
+	JEQ  next; \
+ready: \
+	BSFL CX, DI; \
+	MOVQ rdnaRun_slots(R12)(DI*8), DX; \
+	MOVQ AX, tracedWave_ready+0(DX); \
+	LEAL -1(CX), DI; \
+	ANDL DI, CX; \
+	JNE  ready; \
+	NEXT(HANDLERS); \
+	PCALIGN $1024; /* eventTime */ \
+	TOKEN; \
+	MOVL CX, DI; \
+	ANDL $(1<<8+REALTIME), DI; \
+	JNE  marker; \
+	VALUE; \
+	ADDQ SI, CX; \
+	MOVQ CX, DX; \
+	SUBQ piece-40(SP), DX; \
+	SUBQ rdnaRun_hurried(R12), DX; \
+	CMPQ DX, rdnaRun_ahead(R12); \
+	JCC  done; \
+	MOVQ CX, SI; \
+	NEXT(HANDLERS); \
+marker: \
+	CMPL DI, $REALTIME; \
+	JNE  done; \
+	MOVQ rdnaRun_markers+8(R12), DI; \
+	CMPQ DI, rdnaRun_markers+16(R12); \
+	JGE  done; \
+	TIME; \
+	VALUE; \
+	INCQ rdnaRun_markers+8(R12); \
+	SHLQ $4, DI; /* the size of a Marker */ \
+	ADDQ rdnaRun_markers+0(R12), DI; \
+	MOVQ AX, Marker_Shader(DI); \
+	MOVQ CX, Marker_Realtime(DI); \
+	NEXT(HANDLERS); \
+	PCALIGN $1024; /* eventReg */ \
+	MOVWLZX (R8), AX; \
+	ROLW $15, AX; \
+	MOVWLZX (laneScan_planes+2)(R10)(AX*1), CX; \
+	SUBL $const_regPGMLo, CX; \
+	CMPL CX, $1; \
+	JHI  next; \
+	MOVQ laneScan_planes(R10)(AX*1), AX; \
+	BTL  $15, AX; \
+	JCC  next; \
+	MOVL AX, DX; \
+	SHRL $7, DX; \
+	ANDL $15, DX; /* me and pipe */ \
+	SHRQ $32, AX; \
+	MOVQ rdnaRun_walk(R12), R14; \
+	LEAQ (R14)(DX*8), DX; \
+	MOVL AX, (walk_trace+trace_programs)(DX)(CX*4); \
+	NEXT(HANDLERS); \
+	PCALIGN $1024; /* eventMisc */ \
+	TOKEN; \
+	TESTL $(const_miscSave+const_miscStallBegin+const_miscStallEnd), CX; \
+	JNE  done; \
+	NEXT(HANDLERS); \
+	PCALIGN $1024; /* eventEnd */ \
+	TOKEN; \
+	TIME; \
+	KEY_END; \
+	UNIT; \
+	CMPL DX, rdnaRun_unitAt(R12); \
+	JEQ  done; \
+	CMPL R15, liveWave_run(R11)(DI*1); \
+	JNE  done; \
+	MOVL $0, liveWave_run(R11)(DI*1); \
+	MOVQ AX, Wave_Stop(R13); \
+	MOVQ liveWave_start(R11)(DI*1), AX; \
+	MOVQ AX, Wave_Start(R13); \
+	MOVL liveWave_raw(R11)(DI*1), AX; \
+	SHRL $QUEUE, AX; \
+	MOVQ rdnaRun_begun(R12), R14; \
+	MOVL liveWave_place(R11)(DI*1), DI; \
+	ORQ  (R14)(AX*8), DI; \
+	MOVQ DI, Wave_CU(R13); /* and what is behind it */ \
+	ADDQ $const_waveSize, R13; \
+	NEXT(HANDLERS); \
+	PCALIGN $1024; /* eventStart */ \
+	TOKEN; \
+	TIME; \
+	KEY_START; \
+	UNIT; \
+	CMPL DX, rdnaRun_unitAt(R12); \
+	JEQ  done; \
+	CMPL R15, liveWave_run(R11)(DI*1); \
+	JEQ  done; \
+	MOVL R15, liveWave_run(R11)(DI*1); \
+	MOVL CX, liveWave_raw(R11)(DI*1); \
+	MOVQ AX, liveWave_start(R11)(DI*1); \
+	MOVWLZX (R8), AX; \
+	SHLL $2, AX; \
+	ADDQ rdnaRun_first(R12), AX; \
+	MOVQ AX, liveWave_off(R11)(DI*1); \
+	INCQ BX; \
+	NEXT(HANDLERS); \
+	PCALIGN $1024; /* eventPiece */ \
+	INCQ rdnaRun_piece(R12); \
+	MOVQ rdnaRun_piece(R12), DX; \
+	LEAQ (DX)(DX*2), DX; /* a lanePiece has three words */ \
+	LEAQ laneScan_pieces(R10)(DX*8), DX; \
+	MOVQ lanePiece_base(DX), AX; \
+	SUBQ piece-40(SP), SI; \
+	ADDQ AX, SI; \
+	MOVQ AX, piece-40(SP); \
+	MOVQ lanePiece_first(DX), AX; \
+	LEAQ laneScan_events(R10)(AX*8), R8; \
+	EVENT(HANDLERS); \
+done: \
+	MOVUPS X0, (R9); \
+	MOVUPS X2, 16(R9); \
+	SUBQ piece-40(SP), SI; \
+	MOVQ SI, rdnaRun_origin(R12); \
+	LEAQ laneScan_events(R10), AX; \
+	SUBQ AX, R8; \
+	SHRQ $3, R8; \
+	MOVQ R8, rdnaRun_next(R12); \
+	MOVQ BX, began+40(FP); \
+	SUBQ next+24(FP), R13; \
+	MOVQ R13, wrote+48(FP); \
+	RET
+
+// func rdnaRun11(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeNode) (began, wrote int)
+TEXT ·rdnaRun11(SB), NOSPLIT, $48-56
+	RDNARUN(laneScan_handlers, KEY_START11, KEY_END11, UNIT11, SLOT11, VALUE11, 21, 1<<9)
+
+// func rdnaRun12(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeNode) (began, wrote int)
+TEXT ·rdnaRun12(SB), NOSPLIT, $48-56
+	RDNARUN((laneScan_handlers+8*256), KEY_START12, KEY_END12, UNIT12, SLOT12, VALUE12, 20, 1<<7)
+
+// func rdnaRuns() (run11, run12 uintptr)
+TEXT ·rdnaRuns(SB), NOSPLIT, $0-16
+	LEAQ ·rdnaRun11(SB), AX
+	MOVQ AX, run11+0(FP)
+	LEAQ ·rdnaRun12(SB), AX
+	MOVQ AX, run12+8(FP)
+	RET

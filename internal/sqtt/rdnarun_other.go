@@ -1,0 +1,5 @@
+//go:build !amd64 || purego
+
+package sqtt
+
+func (r *rdnaRun) take() bool { return r.takeGeneric() }
