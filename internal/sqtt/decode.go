@@ -274,7 +274,7 @@ func (d *WaveDecoder) start(k slotKey, raw uint32, now Cycles, off int64) {
 	if i, ok := d.walk.slotOf(k, d.bits, d.family); ok && !d.walk.context(i, contextStepOf(d.family, raw), now) {
 		w := d.waveOf(k, raw)
 		w.Start = now
-		d.walk.start(i, w)
+		d.walk.start(i, &w)
 	}
 }
 

@@ -140,7 +140,7 @@ func (r *rdnaRun) record(e, w uint64, now Cycles) bool {
 	stall := uint32(now - from)
 	in.Time, in.Stall, in.Dur = from, stall, stall+uint32(op.clocks)
 	in.Category, in.newPC = op.Category, false
-	t.ready = [2]Cycles{never, now + Cycles(op.clocks)}
+	t.setReady(now + Cycles(op.clocks))
 	return true
 }
 
@@ -176,15 +176,18 @@ func (r *rdnaRun) start(k slotKey, e uint64, raw uint32, now Cycles) {
 func (r *rdnaRun) end(k slotKey, now Cycles) {
 	l := &r.live[k%numSlots]
 	l.run = 0
-	r.waves[r.n] = r.wave(k, l.raw, l.start, now)
+	w := &r.waves[r.n]
+	w.Start, w.Stop = l.start, now
+	r.place(w, k, l.raw)
 	r.n++
 	r.open--
 }
 
-// wave is the wave of a slot that the WAVE_START raw began.
-func (r *rdnaRun) wave(k slotKey, raw uint32, start, stop Cycles) Wave {
+// place sets all but the times of the wave of a slot that the WAVE_START raw began.
+func (r *rdnaRun) place(w *Wave, k slotKey, raw uint32) {
 	at := uint64(r.live[k%numSlots].place) | r.begun[raw>>(r.bits.pipe&31)%numBegun]
-	return Wave{start, stop, uint8(at), uint8(at >> 8), uint8(at >> 16), uint8(at >> 24), uint8(at >> 32), uint8(at >> 40)}
+	w.CU, w.SIMD, w.Slot = uint8(at), uint8(at>>8), uint8(at>>16)
+	w.Lanes, w.ME, w.Pipe = uint8(at>>24), uint8(at>>32), uint8(at>>40)
 }
 
 // rare takes an event that take does not; false where all that the token means to the decoder is to be done.
@@ -211,7 +214,9 @@ func (r *rdnaRun) startTraced(e uint64, raw uint32, now Cycles) bool {
 		return false
 	}
 	r.start(k, e, raw, now)
-	r.walk.start(uint32(k)>>(r.bits.slot&31), r.wave(k, raw, now, 0))
+	w := Wave{Start: now}
+	r.place(&w, k, raw)
+	r.walk.start(uint32(k)>>(r.bits.slot&31), &w)
 	return true
 }
 

@@ -148,28 +148,30 @@ const maxEarlyPCs = 64
 func (k *walk) slot(i uint32) *tracedWave {
 	t := k.slots[i%64]
 	if !t.live {
-		k.begin(i, Wave{Start: -1, Slot: uint8(i)}, 0)
+		k.begin(i, &Wave{Start: -1, Slot: uint8(i)}, 0)
 		k.unseen(t)
 	}
 	return t
 }
 
 // begin makes a traced wave of a slot's.
-func (k *walk) begin(i uint32, w Wave, pc uint64) {
+func (k *walk) begin(i uint32, w *Wave, pc uint64) {
 	t := k.slots[i%64]
 	k.used |= 1 << (i % 64)
-	t.at, t.ready = nodeRare, [2]Cycles{never, never}
+	t.at = nodeRare
+	t.setReady(never)
 	t.insts = t.insts[:0:min(cap(t.insts), partRecords)]
-	t.waveState = waveState{live: true, wave: w, startPC: pc, pc: pc}
+	t.waveState = waveState{live: true, startPC: pc, pc: pc}
 	t.page, t.pcs = k.cache.last, t.pcs[:0]
 	t.gfx9.on, t.gfx9.placed = false, 0
 	t.gfx9.stalls, t.gfx9.open = t.gfx9.stalls[:0], t.gfx9.open[:0]
+	t.wave.set(w)
 	t.wave.Stop = -1
 	k.settle(t)
 }
 
 // start takes a WAVE_START of the traced SIMD.
-func (k *walk) start(i uint32, w Wave) {
+func (k *walk) start(i uint32, w *Wave) {
 	t := k.slots[i%64]
 	if t.live {
 		k.give(t, true)
@@ -255,7 +257,10 @@ func (k *walk) stop(i uint32, now Cycles) {
 	if t.gfx9.on {
 		k.end9(t, now)
 	} else if end := t.ready[readyNoUnit]; end != never && end < now && !t.standby { // s_endpgm sends nothing but the wave's end
-		t.insts = append(t.insts, Inst{Time: end, Dur: uint32(min(now-end, maxDur)), Category: CategoryMessage})
+		n := len(t.insts)
+		t.insts = append(t.insts, Inst{})
+		in := &t.insts[n]
+		in.Time, in.Dur, in.Category = end, uint32(min(now-end, maxDur)), CategoryMessage
 		k.placeEnd(t)
 	}
 	if t.waiting {
@@ -308,8 +313,10 @@ func (k *walk) give(t *tracedWave, last bool) {
 		k.unplacedIn(t, t.insts[sent:n])
 	}
 	if k.emit != nil {
-		k.out = WaveInsts{Wave: t.wave, StartPC: t.startPC, First: t.first + sent, Last: last, Insts: t.insts[sent:n]}
-		k.emit(&k.out)
+		o := &k.out
+		o.StartPC, o.First, o.Last, o.Insts, o.Open = t.startPC, t.first+sent, last, t.insts[sent:n], nil
+		o.Wave.set(&t.wave)
+		k.emit(o)
 	}
 	if last {
 		t.live, t.at = false, nodeRare
@@ -386,7 +393,7 @@ func (k *walk) issue(t *tracedWave, c Category, clocks uint32, newPC bool, now C
 	}
 	time := t.readyAt(readyUnit, now)
 	stall := uint32(min(uint64(now-time), maxDur-255))
-	t.ready = [2]Cycles{never, now + Cycles(clocks)}
+	t.setReady(now + Cycles(clocks))
 	in := k.add(t)
 	in.Time, in.Stall, in.Dur, in.Category, in.newPC = time, stall, clocks+stall, c, newPC
 	if t.stale {
@@ -395,6 +402,9 @@ func (k *walk) issue(t *tracedWave, c Category, clocks uint32, newPC bool, now C
 	}
 	k.locate(t, in)
 }
+
+// setReady makes the wave ready from the end of its newest record on.
+func (t *tracedWave) setReady(end Cycles) { t.ready[readyUnit], t.ready[readyNoUnit] = never, end }
 
 // readyAt is since when a wave whose record came now was ready for it.
 func (t *tracedWave) readyAt(unit int, now Cycles) Cycles {
@@ -443,7 +453,7 @@ func (k *walk) immediate(t *tracedWave, now Cycles) {
 	}
 	time := t.readyAt(readyNoUnit, now)
 	stall := uint32(min(uint64(now-time), maxDur-1))
-	t.ready = [2]Cycles{never, now + 1}
+	t.setReady(now + 1)
 	in := k.add(t)
 	in.Time, in.Stall, in.Dur, in.Category, in.newPC = time, stall, stall+1, CategoryImmed, false
 	if t.stale {

@@ -25,7 +25,7 @@ func (k *walk) start9(key slotKey, raw uint32, now Cycles) {
 	if !k.context(i, contextStepOf(gpu.GFX9, raw), now) {
 		w := Wave{Start: now}
 		fill9(&w, key, raw)
-		k.start(i, w)
+		k.start(i, &w)
 	}
 }
 

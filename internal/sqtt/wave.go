@@ -17,6 +17,13 @@ type Wave struct {
 	ME, Pipe    uint8 // of the queue that started it
 }
 
+// set makes w a copy of a wave whose fields may just have been stored: a processor's load of several at once would wait until they
+// are in its cache.
+func (w *Wave) set(from *Wave) {
+	w.Start, w.Stop = from.Start, from.Stop
+	w.CU, w.SIMD, w.Slot, w.Lanes, w.ME, w.Pipe = from.CU, from.SIMD, from.Slot, from.Lanes, from.ME, from.Pipe
+}
+
 // Array is the wave's shader array within its engine, Unit its WGP (CU) within the array.
 func (w Wave) Array(f gpu.Family) int {
 	switch f {
