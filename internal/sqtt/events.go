@@ -38,7 +38,7 @@ func eventKindOf(e uint64) eventKind { return eventKind(e >> eventKindAt % numEv
 func timeOf(e uint64) Cycles { return Cycles(e >> scanTime) }
 
 // waveEventOf says which tokens waves, markers and losses need.
-func waveEventOf(k Kind, _, _ uint32) eventKind {
+func waveEventOf(k Kind) eventKind {
 	switch {
 	case k == KindWaveStart:
 		return eventStart
@@ -55,11 +55,9 @@ func waveEventOf(k Kind, _, _ uint32) eventKind {
 }
 
 // walkEventOf says which tokens of a family the walk needs: nearly all.
-func walkEventOf(f gpu.Family) func(k Kind, bits, known uint32) eventKind {
-	return func(k Kind, bits, known uint32) eventKind {
+func walkEventOf(f gpu.Family) func(Kind) eventKind {
+	return func(k Kind) eventKind {
 		switch {
-		case k == KindReg && known == 16 && bits>>15 == 0: // no compute register
-			return eventNone
 		case k == KindReg:
 			return eventReg
 		case k == KindValuInst:
@@ -70,9 +68,9 @@ func walkEventOf(f gpu.Family) func(k Kind, bits, known uint32) eventKind {
 			return eventInst
 		case k == KindWaveReady && f == gpu.GFX12:
 			return eventReady
-		case waveEventOf(k, bits, known) == eventNone && walkEvents(k):
+		case waveEventOf(k) == eventNone && walkEvents(k):
 			return eventRare
 		}
-		return waveEventOf(k, bits, known)
+		return waveEventOf(k)
 	}
 }

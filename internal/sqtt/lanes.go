@@ -35,36 +35,49 @@ type laneEntry struct {
 	back int32  // from the entry's end to its event, as words; 0: it has none
 }
 
-// newLaneTable makes a family's table. eventOf says what event a token is, by its kind and as many of its first bits as are
-// known (others are 0); unknown keys have the zero kind.
-func newLaneTable(f gpu.Family, eventOf func(k Kind, bits, known uint32) eventKind) *laneTable {
+// newLaneTable makes a family's table. eventOf says what event a token of a kind is; unknown keys have the zero kind.
+func newLaneTable(f gpu.Family, eventOf func(Kind) eventKind) *laneTable {
 	keys := keysOf(f)
+	var events [len(keys)]eventKind
+	for i, l := range keys {
+		events[i] = eventOf(l.kind)
+	}
 	tab := new(laneTable)
-	for key := range uint32(len(tab.entry)) {
-		var pos, time, begin uint32
-		event := eventNone
-		for pos < 16 && event == eventNone {
-			rest, have := key>>pos, 16-pos
-			if rest&15 == 0 {
-				pos += 4
-				continue
-			}
-			l := &keys[rest&0xff]
-			if have < 8 || uint32(l.lo+l.w) > have { // the token's kind or its time is beyond the key
-				break
-			}
-			event, begin = eventOf(l.kind, rest, have), pos
-			pos += uint32(max(l.bits, 4))
-			time += rest>>l.lo&(1<<l.w-1) + uint32(l.addend)
+	var fewer [4][]laneEntry // by how many nibbles are known, the entries of fewer than four
+	entry := func(key, have uint32) laneEntry {
+		if key&15 == 0 && have > 0 { // a NOP
+			e := fewer[have-1][key>>4]
+			e.word++
+			return e
 		}
-		for event != eventNone && pos < 16 && key>>pos&15 == 0 {
-			pos += 4
+		l := &keys[key&0xff]
+		if have < 2 || uint32(l.lo+l.w) > 4*have { // the token's kind or its time is beyond the key
+			return laneEntry{}
 		}
-		i := bits.ReverseBytes16(uint16(key))
-		tab.entry[i].word = pos/4 | time<<scanTime
+		e, n := laneEntry{}, uint32(max(l.bits, 4))/4
+		event := events[key&0xff]
+		if event == eventReg && have == 4 && key>>15 == 0 { // of no compute register
+			event = eventNone
+		}
 		if event != eventNone {
-			tab.entry[i].back = int32(begin/4) - int32(pos/4) - int32(numEventKinds-event)<<eventKindAt
+			for n < have && key>>(4*n)&15 == 0 {
+				n++
+			}
+			e.back = -int32(n) - int32(numEventKinds-event)<<eventKindAt
+		} else if n < have {
+			e = fewer[have-n][key>>(4*n)]
 		}
+		e.word += n + (key>>l.lo&(1<<l.w-1)+uint32(l.addend))<<scanTime
+		return e
+	}
+	for have := range uint32(len(fewer)) {
+		fewer[have] = make([]laneEntry, 1<<(4*have))
+		for key := range fewer[have] {
+			fewer[have][key] = entry(uint32(key), have)
+		}
+	}
+	for i := range tab.entry {
+		tab.entry[i] = entry(uint32(bits.ReverseBytes16(uint16(i))), 4)
 	}
 	return tab
 }
