@@ -13,6 +13,7 @@ import (
 	"github.com/rigprof/rigprof/internal/chrome"
 	"github.com/rigprof/rigprof/internal/gpu"
 	"github.com/rigprof/rigprof/internal/profile"
+	"github.com/rigprof/rigprof/internal/sqtt"
 )
 
 // timeline writes a Chrome trace through a buffer; times are picoseconds.
@@ -141,14 +142,19 @@ func waveLanes(c *chrome.Writer, process string, f gpu.Family, waves []Wave, spa
 // refPicos is the length of a tick of realtime markers: they count at 100 MHz on the RDNA parts that write them.
 const refPicos = 10000
 
-// psPerCycle is the mean length of a shader cycle between the first and the last realtime marker; without two of them a cycle
-// counts as 1 ns.
+// psPerCycle is the mean length of a shader cycle between realtime markers that do not contradict each other.
 func psPerCycle(realtime [][2]int64) float64 {
-	if n := len(realtime); n > 1 {
-		shader, ref := realtime[n-1][0]-realtime[0][0], realtime[n-1][1]-realtime[0][1]
-		if shader > 0 && ref > 0 {
-			return float64(ref) * refPicos / float64(shader)
-		}
+	c := clockWatch{limits: recorded{}.limits()}
+	for _, m := range realtime {
+		c.marker(sqtt.Marker{Shader: sqtt.Cycles(m[0]), Realtime: m[1]})
+	}
+	return psOfCycles(c.cycles, c.ticks)
+}
+
+// psOfCycles is the mean length of cycles that take so many ticks of the reference clock; where that is not known a cycle counts as 1 ns.
+func psOfCycles(cycles, ticks int64) float64 {
+	if cycles > 0 && ticks > 0 {
+		return float64(ticks) * refPicos / float64(cycles)
 	}
 	return 1000
 }

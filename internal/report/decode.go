@@ -62,6 +62,8 @@ type Losses struct {
 	PacketsLost   int64      `json:"packets_lost"`
 	Stalls        int64      `json:"stalls"`
 	StallCycles   int64      `json:"stall_cycles"`
+	ClockDoubts   int64      `json:"clock_doubts"`    // places where times cannot be, and
+	DoubtCycles   int64      `json:"cycles_doubtful"` // what passes there
 	UnknownBits   int64      `json:"unknown_bits"`
 	EmptyBytes    int64      `json:"empty_bytes"`
 	TailBits      int64      `json:"tail_bits"`
@@ -231,7 +233,7 @@ func streamOf(f *StreamFile, r *scanned) Stream {
 		File: f.Name, Family: r.Family.String(), Bytes: r.Bytes, Packets: r.tokens, Cycles: int64(r.End), Waves: r.waves,
 		family: r.Family, file: f, scan: r,
 		Losses: Losses{
-			l.DroppedStarts, l.DroppedEnds, l.OpenAtEnd, l.PacketsLost, l.Stalls, int64(l.StallCycles), l.UnknownBits,
+			l.DroppedStarts, l.DroppedEnds, l.OpenAtEnd, l.PacketsLost, l.Stalls, int64(l.StallCycles), r.doubts.N, int64(r.doubts.Cycles), l.UnknownBits,
 			l.EmptyBytes, l.TailBits, make([]LossSpot, len(l.First)),
 		},
 	}
@@ -321,7 +323,7 @@ func (d *Decoded) Tables(limit int) []Table {
 	total := int64(0)
 	for i := range d.Streams {
 		s := &d.Streams[i]
-		streams.Add(s.File, s.Family, s.Bytes, s.Packets, s.Waves, s.Cycles, s.scan.markers, s.Losses.brief())
+		streams.Add(s.File, s.Family, s.Bytes, s.Packets, s.Waves, s.Cycles, s.scan.clock.markers, s.Losses.brief())
 		total += s.Waves
 		d.again(s.eachWave(func(w Wave) error {
 			if limit > 0 && len(waves.Rows) >= limit {
@@ -368,6 +370,7 @@ func (l *Losses) brief() string {
 	add(l.OpenAtEnd, "open")
 	add(l.PacketsLost, "lost packets")
 	add(l.Stalls, "stalls")
+	add(l.DoubtCycles, "doubtful cycles")
 	add(l.UnknownBits, "unknown bits")
 	add(l.EmptyBytes, "empty bytes")
 	if s == "" {

@@ -63,7 +63,7 @@ func HotCapture(c *capture.Capture) (*Hot, error) {
 	streams := make([]*hotStream, len(c.Traces))
 	for i := range c.Traces {
 		tr := &c.Traces[i]
-		f := traceFile(tr)
+		f := timedFile(c, i)
 		streams[i] = &hotStream{StreamFile: f, streamPlace: streamPlace{stream: i, dispatch: Index(tr.Dispatch), engine: Index(tr.Engine), family: f.Family}}
 		if tr.Detail != nil {
 			streams[i].walked, streams[i].cu = true, tr.Detail.Unit

@@ -19,10 +19,13 @@ type Quality struct {
 	BufferFull         []int   `json:"buffer_full"` // engines
 	TraceBytes         int64   `json:"trace_bytes"`
 	Tokens             int64   `json:"tokens"`
-	BytesLost          int64   `json:"bytes_lost"`   // holes and bits that no token layout matches, rounded up
-	PacketsLost        int64   `json:"packets_lost"` // tokens by which the hardware says that it lost some
-	Stalls             int64   `json:"stalls"`       // times that the trace held the waves up
-	StallCycles        int64   `json:"stall_cycles"` // of the engines' own clocks, summed up
+	BytesLost          int64   `json:"bytes_lost"`      // holes and bits that no token layout matches, rounded up
+	PacketsLost        int64   `json:"packets_lost"`    // tokens by which the hardware says that it lost some
+	Stalls             int64   `json:"stalls"`          // times that the trace held the waves up
+	StallCycles        int64   `json:"stall_cycles"`    // of the engines' own clocks, summed up
+	ClockIntervals     int64   `json:"clock_intervals"` // between realtime markers: where the shader clock was held against the reference clock
+	ClockDoubts        int64   `json:"clock_doubts"`    // places where times contradict each other, or what is known of the recording
+	CyclesDoubtful     int64   `json:"cycles_doubtful"` // that pass there, of the engines' own clocks, summed up
 	WavesComplete      int64   `json:"waves_complete"`
 	WavesStartOnly     int64   `json:"waves_start_only"`
 	WavesEndOnly       int64   `json:"waves_end_only"`
@@ -133,6 +136,9 @@ func (q *Quality) stream(engine Index, r *scanned) {
 	q.PacketsLost += r.Losses.PacketsLost
 	q.Stalls += r.Losses.Stalls
 	q.StallCycles += int64(r.Losses.StallCycles)
+	q.ClockIntervals += max(r.clock.markers-1, 0)
+	q.ClockDoubts += r.doubts.N
+	q.CyclesDoubtful = addUpTo(q.CyclesDoubtful, int64(r.doubts.Cycles))
 	q.WavesComplete += r.waves
 	q.WavesStartOnly += r.Losses.DroppedStarts + r.Losses.OpenAtEnd
 	q.WavesEndOnly += r.Losses.DroppedEnds
@@ -178,6 +184,9 @@ func (g *grouped) losses(name string, r *scanned) {
 	}
 	if l.Stalls > 0 {
 		g.add(name, capture.Warning, "the trace stalled the waves: nothing is lost, but times are the trace's too", "trace fewer tokens, or instructions on fewer engines")
+	}
+	if r.doubts.N > 0 {
+		g.add(name, capture.Warning, doubtText(&r.doubts, &r.clock.limits), doubtAdvice)
 	}
 	if l.UnknownBits > 0 {
 		g.add(name, capture.Loss, "bits that match no token", "is the target right, and the file whole?")
@@ -236,6 +245,9 @@ func (q *Quality) table() Table {
 		t.Add("lost", lost)
 		if q.Stalls > 0 {
 			t.Add("stalled", fmt.Sprintf("waves waited for the trace %s, %d cycles", times(q.Stalls), q.StallCycles))
+		}
+		if q.ClockDoubts > 0 {
+			t.Add("clock", fmt.Sprintf("contradicted %s: %d cycles are doubtful", times(q.ClockDoubts), q.CyclesDoubtful))
 		}
 		if q.LanesAtStart != nil {
 			t.Add("active lanes", fmt.Sprintf("%.4g on average when a wave starts; per instruction n/a: %s", *q.LanesAtStart, q.LanesNA))

@@ -17,6 +17,8 @@ type StreamFile struct {
 	Open   func() (io.ReadCloser, error)
 	Family gpu.Family
 	Header sqtt.Header
+
+	recorded recorded
 }
 
 // traceFile is a capture's trace as a file.
@@ -40,8 +42,8 @@ type scanned struct {
 
 	lanes, laneWaves int64 // active at their starts, of the waves that tell
 
-	markers int64       // of realtime,
-	span    [2][2]int64 // the first and the last of them
+	clock  clockWatch
+	doubts sqtt.Doubts // if tokens are counted
 
 	list     []Wave     // every wave, if they are kept
 	realtime [][2]int64 // every marker, if they are kept
@@ -53,7 +55,7 @@ type scan struct {
 	piece  func()       // called after each piece but the last
 	waves  func(ended []sqtt.Wave, oldest sqtt.Cycles)
 	keep   bool // waves and markers
-	count  bool // tokens
+	count  bool // tokens, and times that cannot be
 }
 
 // scanPiece is how much of a stream is decoded at once. Tests change it: no result depends on it.
@@ -89,7 +91,7 @@ func (s *StreamFile) pieces(f func(b []byte, last bool) error) error {
 
 // scan goes through a stream once. What could be read before an error counts.
 func (s *StreamFile) scan(o scan) *scanned {
-	r := &scanned{where: map[slot]int64{}, realtime: [][2]int64{}}
+	r := &scanned{where: map[slot]int64{}, realtime: [][2]int64{}, clock: clockWatch{limits: s.recorded.limits()}}
 	var own sqtt.WaveDecoder
 	d := &own
 	if o.walker != nil {
@@ -102,20 +104,16 @@ func (s *StreamFile) scan(o scan) *scanned {
 	first := true
 	ended := func() {
 		for _, m := range d.Result().Markers {
-			at := [2]int64{int64(m.Shader), m.Realtime}
-			if r.markers == 0 {
-				r.span[0] = at
-			}
-			r.markers++
-			r.span[1] = at
+			r.clock.marker(m)
 			if o.keep {
-				r.realtime = append(r.realtime, at)
+				r.realtime = append(r.realtime, [2]int64{int64(m.Shader), m.Realtime})
 			}
 		}
 		list := d.TakeWaves()
 		r.waves += int64(len(list))
 		for i := range list {
 			w := &list[i]
+			r.clock.wave(w)
 			r.where[slot{int(w.CU), int(w.SIMD), int(w.Slot)}]++
 			if w.Lanes > 0 {
 				r.lanes += int64(w.Lanes)
@@ -152,6 +150,9 @@ func (s *StreamFile) scan(o scan) *scanned {
 	r.Open = slices.Clone(r.Open) // the decoder's
 	r.Result.Waves, r.Result.Markers = nil, nil
 	r.tokens, r.words = tokens.Tokens, tokens.ShaderData
+	if o.count {
+		r.doubts = r.clock.doubts(s, r.Bytes, r.End)
+	}
 	return r
 }
 
@@ -179,10 +180,7 @@ func (r *scanned) misplaced() (n int64) {
 
 // psPerCycle is the mean length of a shader cycle by the realtime markers.
 func (r *scanned) psPerCycle() float64 {
-	if r.markers < 2 {
-		return psPerCycle(nil)
-	}
-	return psPerCycle(r.span[:])
+	return psOfCycles(r.clock.cycles, r.clock.ticks)
 }
 
 // slotsOf are the places that waves ran in, in order.

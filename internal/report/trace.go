@@ -187,7 +187,7 @@ func Trace(c *capture.Capture) (*Traced, error) {
 		return nil, err
 	}
 	scans := make([]*scanned, len(c.Traces))
-	parallel(len(scans), func(i int) { scans[i] = traceFile(&c.Traces[i]).scan(scan{keep: true, count: true}) })
+	parallel(len(scans), func(i int) { scans[i] = timedFile(c, i).scan(scan{keep: true, count: true}) })
 	return traceOf(c, scans), nil
 }
 
