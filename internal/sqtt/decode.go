@@ -38,6 +38,7 @@ type WaveDecoder struct {
 	bits    *waveBits           // where RDNA wave tokens have their fields
 	live    *[numSlots]liveWave // by slotKey
 	places  *waveBits           // whose places live has
+	rdna    *rdnaRun            // the fast path's, for one window
 	aside   []asideWave
 	runs    uint32 // counts Resets, so that they need not clear live
 	open    int    // waves that run
@@ -80,13 +81,13 @@ type slotKey uint32
 
 // Reset makes the decoder ready for a new stream of a family.
 func (d *WaveDecoder) Reset(f gpu.Family, h Header) {
-	live, places, r := d.live, d.places, &d.res
+	live, r := d.live, &d.res
 	if live == nil {
 		live = new([numSlots]liveWave)
 	}
 	*d = WaveDecoder{
 		plain: *newPlain(f), header: h, begun: f != gpu.GFX9,
-		bits: &waveBits11, live: live, places: places, runs: d.runs + 1, carry: d.carry[:0],
+		bits: &waveBits11, live: live, places: d.places, rdna: d.rdna, runs: d.runs + 1, carry: d.carry[:0],
 		res: Result{Waves: r.Waves[:0], Open: r.Open[:0], Markers: r.Markers[:0], Losses: Losses{First: r.Losses.First[:0]}},
 	}
 	if d.runs == 0 { // after 2^32 of them

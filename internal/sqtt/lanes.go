@@ -221,11 +221,26 @@ func (s *laneScan) like(tab *laneTable, off int64, limit uint64) *laneParts {
 	return nil
 }
 
+// balanced says whether no part took much longer than the others.
+func (p *laneParts) balanced() bool {
+	total, longest := uint64(0), uint64(0)
+	for _, n := range p.took {
+		total += n
+		longest = max(longest, n)
+	}
+	return longest*scanLanes <= total+total/16
+}
+
 // split divides the nibbles from start to limit among the lanes. Where one of the scans before was of a window like this one, most
 // likely another engine's with much the same tokens, what its lanes took tells where tokens are short; else all parts are of one
 // length.
 func (s *laneScan) split(like *laneParts, start, limit uint64) {
 	const unit = 64 // parts begin at multiples
+	if like != nil && like.balanced() && limit >= like.start[scanLanes-1]+unit {
+		s.start = like.start
+		s.start[0], s.start[scanLanes] = start, limit
+		return
+	}
 	was, work, last := [scanLanes + 1]uint64{start, limit}, [scanLanes]uint64{limit - start}, 0
 	if like != nil {
 		was, work = like.start, like.took
@@ -256,8 +271,7 @@ func (s *laneScan) split(like *laneParts, start, limit uint64) {
 }
 
 // window scans the tokens of the first size nibbles of the window that src begins with, from nibble start on. The window is at
-// off of its stream. In a full window it
-// leaves the last few to the next one. It gives the scan word at the end and the events in one or more pieces.
+// off of its stream. In a full window it leaves the last few to the next one. It gives the scan word at the end and the events in one or more pieces.
 func (s *laneScan) window(tab *laneTable, src []byte, off int64, start, size uint64) (end uint64, pieces []lanePiece) {
 	s.fill(src)
 	limit := max(start, size-min(size, laneTail))

@@ -35,15 +35,17 @@ const noUnit = 1<<32 - 1
 
 // begin makes the run one of a walk, or of none.
 func (r *rdnaRun) begin(k *walk, ops func() *walkOps) {
-	r.unit, r.unitAt, r.ahead = noUnit, noUnit, 1<<64-1
 	if k == nil {
+		r.walk, r.unit, r.unitAt, r.ahead = nil, noUnit, noUnit, 1<<64-1
 		return
 	}
 	if k.cache.full {
 		k.forget()
 	}
+	if r.walk != k {
+		copy(r.slots[:], k.slots[:])
+	}
 	r.walk, r.ops, r.ahead = k, ops(), longReady/2
-	copy(r.slots[:], k.slots[:])
 	r.resume()
 }
 
