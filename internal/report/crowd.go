@@ -24,9 +24,11 @@ type together struct {
 	lives int64 // the sum of their cycles
 	busy  int64 // cycles in which any ran
 
-	edges []edge // not counted yet
-	n     int64
-	last  int64
+	edges  []edge // not counted yet
+	sorted int    // how many of them are in order, from the first on
+	first  int64  // no edge is before
+	n      int64
+	last   int64
 }
 
 type edge struct {
@@ -78,15 +80,42 @@ func (c *crowd) close() { c.settle(math.MaxInt64) }
 func (t *together) add(start, stop int64) {
 	t.waves++
 	// Where edges were counted early, what comes behind counts from there on.
-	t.edges = append(t.edges, edge{max(start, t.last), 1}, edge{max(stop, t.last), -1})
+	start, stop = max(start, t.last), max(stop, t.last)
+	if first := min(start, stop); first < t.first || len(t.edges) == 0 {
+		t.first = first
+	}
+	t.edges = append(t.edges, edge{start, 1}, edge{stop, -1})
+}
+
+func (a edge) compare(b edge) int {
+	return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.step, b.step))
+}
+
+// sort puts the edges in order. Those that came since it was called last are mostly behind those before: they are put among them from the end on.
+func (t *together) sort() {
+	come := t.edges[t.sorted:]
+	slices.SortFunc(come, edge.compare)
+	if i, j := t.sorted, len(t.edges); i > 0 && len(come) > 0 && come[0].compare(t.edges[i-1]) < 0 {
+		come = slices.Clone(come)
+		for k := len(come); k > 0; j-- {
+			if i > 0 && t.edges[i-1].compare(come[k-1]) > 0 {
+				i--
+				t.edges[j-1] = t.edges[i]
+			} else {
+				k--
+				t.edges[j-1] = come[k]
+			}
+		}
+	}
+	t.sorted = len(t.edges)
 }
 
 // settle counts the edges before a time; step, which may be nil, gets the number of waves from then on.
 func (t *together) settle(before int64, step func(time, n int64)) {
-	if len(t.edges) == 0 {
+	if len(t.edges) == 0 || t.first >= before && len(t.edges) <= maxEdges {
 		return
 	}
-	slices.SortFunc(t.edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.step, b.step)) })
+	t.sort()
 	k := 0
 	for ; k < len(t.edges) && (t.edges[k].time < before || len(t.edges)-k > maxEdges); k++ {
 		e := t.edges[k]
@@ -100,7 +129,15 @@ func (t *together) settle(before int64, step func(time, n int64)) {
 			step(e.time, t.n)
 		}
 	}
-	t.edges = append(t.edges[:0], t.edges[k:]...)
+	if k > len(t.edges)/2 {
+		t.edges = append(t.edges[:0], t.edges[k:]...)
+	} else { // many are left, and would be moved each time
+		t.edges = t.edges[k:]
+	}
+	t.sorted = len(t.edges)
+	if t.sorted > 0 {
+		t.first = t.edges[0].time
+	}
 }
 
 // maxSteps bounds the steps that are kept exactly.

@@ -115,3 +115,34 @@ func TestCrowdBounded(t *testing.T) {
 		t.Errorf("%d waves, %d at once", c.all.waves, c.all.most)
 	}
 }
+
+// Edges that come later are put among those before; nothing is put in order before anything can be counted: a stream of which one wave never ends
+// would be sorted again with each piece.
+func TestCrowdOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(12, 3))
+	for range 300 {
+		var x together
+		var want []edge
+		for range 1 + r.IntN(4) {
+			for range r.IntN(12) {
+				at := r.Int64N(50)
+				x.add(at, at+r.Int64N(30))
+			}
+			want = slices.Clone(x.edges)
+			slices.SortFunc(want, edge.compare)
+			x.sort()
+			if !slices.Equal(x.edges, want) || x.sorted != len(want) {
+				t.Fatalf("%v, want %v", x.edges, want)
+			}
+		}
+	}
+	var x together
+	x.add(5, 9)
+	x.add(7, 8)
+	if x.settle(5, nil); x.sorted != 0 || len(x.edges) != 4 {
+		t.Errorf("nothing can be counted: %+v", x)
+	}
+	if x.settle(8, nil); x.sorted != 2 || x.first != 8 || x.n != 2 {
+		t.Errorf("%+v", x)
+	}
+}
