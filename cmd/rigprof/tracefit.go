@@ -108,6 +108,13 @@ func (o *traceFlags) fitEngines(g *gpu.GPU, t *session.TraceOptions, untraced fu
 			return err
 		}
 	}
+	var traced []int
+	for e := range g.Engines() {
+		if untraced(e) == "" {
+			traced = append(traced, e)
+		}
+	}
+	auto := session.AutoDetail(traced)
 	for _, s := range o.EngineUnits {
 		e, _, err := parseEngineUnit(s)
 		if err != nil {
@@ -115,6 +122,9 @@ func (o *traceFlags) fitEngines(g *gpu.GPU, t *session.TraceOptions, untraced fu
 		}
 		if err := check("--engine-unit "+s, e); err != nil {
 			return err
+		}
+		if t.DetailAuto && t.Engines != nil && !slices.Contains(auto, e) && (auto != nil || e > 1) {
+			return fmt.Errorf("--engine-unit %s: engine %d traces no instructions; name it in --detail-engines", s, e)
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ type traceFlags struct {
 func (o *traceFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.given = f.Changed
-	f.StringVar(&o.Detail, "detail-engines", "auto", "trace instructions on these `engines`, numbered across dies: all, none, or 0,1,…; auto: 0,1, and all in traces of no more workgroups than engines")
+	f.StringVar(&o.Detail, "detail-engines", "auto", "trace instructions on these `engines`, numbered across dies: all, none, or 0,1,…; auto: the first two that are traced, and all in traces of no more workgroups than engines")
 	f.IntVar(&o.Array, "array", 0, "shader array of the unit whose instructions are traced")
 	f.IntVar(&o.Unit, "unit", 0, "WGP (CU on gfx9) of the array whose instructions are traced")
 	f.IntVar(&o.SIMD, "simd", 0, "SIMD of the unit whose instructions are traced (gfx9: --simds)")
@@ -94,7 +94,7 @@ func (o *traceFlags) apply(t *session.TraceOptions) error {
 		}
 	}
 	for engine := range t.Units {
-		if !t.DetailAll && (t.Detail == nil && engine > 1 || len(t.Detail) > 0 && !slices.Contains(t.Detail, engine)) {
+		if !t.DetailAll && (t.Detail == nil && engine > 1 && t.Engines == nil || len(t.Detail) > 0 && !slices.Contains(t.Detail, engine)) {
 			return fmt.Errorf("--engine-unit %d=…: engine %d traces no instructions; name it in --detail-engines", engine, engine)
 		}
 	}

@@ -23,7 +23,7 @@ type TraceOptions struct {
 	Engines    []int // of each die; nil: all
 	Detail     []int // engines, across dies, that trace instructions; nil: the first two
 	DetailAll  bool  // every engine traces instructions
-	DetailAuto bool  // nobody said which: every engine where any may be the one that gets the few workgroups there are
+	DetailAuto bool  // nobody said which: the first two that are traced, or every one where any may be the one that gets the few workgroups there are
 
 	sqtt.Target                     // the unit of each engine whose instructions are traced
 	Units       map[int]sqtt.Target // engines, across dies, with a unit of their own
@@ -62,15 +62,30 @@ func (o *TraceOptions) live(info *device.Info) ([][]uint32, error) {
 // choose settles which engines trace instructions where nobody said. Which engine gets a launch's first workgroup depends on what ran before: on gfx950
 // captures show engines 0 and 2 of a die, on RDNA 1 and 2. With more workgroups than engines each gets one.
 func (o *TraceOptions) choose(groups uint64, live [][]uint32) (all bool) {
-	engines := uint64(0)
-	for _, arrays := range live {
+	if !o.DetailAuto {
+		return false
+	}
+	var engines []int
+	for e, arrays := range live {
 		if !harvested(arrays) {
-			engines++
+			engines = append(engines, e)
 		}
 	}
-	all = o.DetailAuto && groups <= engines
-	o.DetailAll = o.DetailAll || all
-	return all
+	if groups <= uint64(len(engines)) {
+		o.DetailAll = true
+		return true
+	}
+	o.Detail = AutoDetail(engines)
+	return false
+}
+
+// AutoDetail is which of the engines that are traced trace instructions where nobody says; nil: those that a program without options chooses.
+func AutoDetail(traced []int) []int {
+	first := traced[:min(2, len(traced))]
+	if slices.Equal(first, []int{0, 1}) {
+		return nil
+	}
+	return slices.Clip(first)
 }
 
 // Program is what the options mean to the programs that start and stop the trace; nothing where all are the default.

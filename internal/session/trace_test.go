@@ -58,7 +58,7 @@ func familyOf(name string) gpu.Family {
 	return gpu.Unknown
 }
 
-// Where nobody says which engines trace instructions, all do if there are no more workgroups than engines.
+// Where nobody says which engines trace instructions, all do if there are no more workgroups than engines; else the first two that are traced.
 func TestDetailAuto(t *testing.T) {
 	for _, c := range []struct {
 		target, launch string
@@ -71,6 +71,9 @@ func TestDetailAuto(t *testing.T) {
 		{"gfx1201", "chase_8k", nil, 4, true},
 		{"gfx1201", "bank_conflict_1", nil, 4, true},             // 4 workgroups
 		{"gfx1201", "bank_conflict_1", []int{0, 1, 2}, 2, false}, // on 3 engines
+		{"gfx1201", "vadd", []int{3}, 1, false},
+		{"gfx1201", "vadd", []int{1, 2, 3}, 2, false},
+		{"gfx942", "vadd", []int{3}, 2, false}, // of each die
 	} {
 		got, err := traced(t, c.target, c.launch, func(o *TraceOptions) { o.DetailAuto, o.Engines = true, c.engines })
 		if err != nil {
@@ -80,6 +83,10 @@ func TestDetailAuto(t *testing.T) {
 		for i := range got.Traces {
 			if got.Traces[i].Detail != nil {
 				detail++
+				e := got.Traces[i].Engine
+				if k := kindsOf(t, got, e); c.launch == "vadd" && k[sqtt.KindInst] == 0 { // every unit has something to do
+					t.Errorf("%s %s on engines %v: engine %d traced no instructions", c.target, c.launch, c.engines, e)
+				}
 			}
 		}
 		for _, n := range got.Notes {
