@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ func (o *recordOptions) flags(cmd *cobra.Command) {
 	f.Lookup("output").Usage = "write the view to `file`; --capture names the recording"
 	f.StringVar(&o.Device, "device", "auto", "`device` to run on: auto, 0, 1, …, sim, sim:gfx1100, … (see 'rigprof list gpus')")
 	f.StringVar(&o.Flags.Launch, "launch", "", "take the launch from `FILE.yaml#NAME`; the flags below replace what it says")
-	f.StringVar(&o.Flags.Kernel, "kernel", "", "`name` of the kernel (not needed where the object has one)")
+	f.StringVar(&o.Flags.Kernel, "kernel", "", "`name` of the kernel, or a part: scale for app::scale<float>(float*) (not needed where the object has one)")
 	f.StringVar(&o.Flags.Grid, "grid", "", "`X[,Y[,Z]]` work items in all")
 	f.StringVar(&o.Flags.Groups, "groups", "", "`X[,Y[,Z]]` workgroups, instead of --grid")
 	f.StringVar(&o.Flags.Block, "block", "", "`X[,Y[,Z]]` work items of a workgroup (default 64, or what the kernel requires)")
@@ -212,13 +213,14 @@ func openDevice(ctx context.Context, e *env, spec string, data []byte, kernel st
 	target := ""
 	for _, o := range objects {
 		obj, err := codeobj.Open(o.Data)
-		if err != nil {
+		if err != nil || gpu.FamilyOf(o.Target.Processor) == gpu.Unknown {
 			continue // Choose names what is wrong with it, if it is the one to run
 		}
-		if _, err := obj.Kernel(kernel); err == nil && gpu.FamilyOf(o.Target.Processor) != gpu.Unknown {
+		if _, err := obj.Kernel(kernel); err == nil {
 			target = o.Target.String()
 			break
 		}
+		target = cmp.Or(target, o.Target.String()) // where it would run, but for its name: the error is about that
 	}
 	return open.Device(ctx, spec, open.Options{Target: target, Warn: func(msg string) { e.notef("%s", msg) }})
 }

@@ -2,6 +2,7 @@ package codeobj
 
 import (
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"crypto/md5"
 	"debug/elf"
@@ -241,7 +242,8 @@ func decompress(b []byte, off, limit int64) (raw []byte, size int, err error) {
 }
 
 // Choose opens the code object of a file that fits a device's target and holds a kernel. An empty target fits any, an
-// empty kernel is in any; of several that fit, one built for exactly the target's features wins, then the first.
+// empty kernel is in any; of several that fit, one built for exactly the target's features wins, then the first. A part of a kernel's name is enough
+// where no object has a kernel of that name, and no two objects for the same target have one each.
 func Choose(data []byte, target, kernel string) (*Object, error) {
 	embedded, err := Objects(data)
 	if err != nil {
@@ -285,6 +287,8 @@ func Choose(data []byte, target, kernel string) (*Object, error) {
 	}
 	slices.SortStableFunc(fit, func(a, b Embedded) int { return closeness(b) - closeness(a) })
 	var first error
+	var part *Object // the first with kernels of whose names kernel is a part, and
+	var parts []*Kernel
 	for _, e := range fit {
 		o, err := openELF(e.Data)
 		if err != nil {
@@ -293,11 +297,27 @@ func Choose(data []byte, target, kernel string) (*Object, error) {
 		if kernel == "" && len(o.Kernels) == 0 && len(fit) > 1 {
 			continue
 		}
-		if _, err := o.Kernel(kernel); err == nil || kernel == "" {
+		found := o.called(kernel)
+		switch {
+		case len(found) == 1 || kernel == "":
 			return o, nil
-		} else if first == nil || len(o.Kernels) > 0 {
-			first = err
+		case len(found) > 1:
+			first = ambiguous(kernel, found)
+		case first == nil || len(o.Kernels) > 0:
+			first = o.noKernel(kernel)
 		}
+		for _, k := range o.calledInPart(kernel) {
+			if len(parts) == 0 || o.Target == part.Target && !slices.ContainsFunc(parts, func(p *Kernel) bool { return p.Name == k.Name }) {
+				parts = append(parts, k)
+			}
+			part = cmp.Or(part, o)
+		}
+	}
+	switch {
+	case len(parts) == 1:
+		return part, nil
+	case len(parts) > 1:
+		return nil, ambiguous(kernel, parts)
 	}
 	if first == nil {
 		first = fmt.Errorf("codeobj: no code object for %s has a kernel", target)

@@ -437,7 +437,8 @@ func TestHostProgram(t *testing.T) {
 	}
 	for _, tt := range []struct{ target, kernel, want, err string }{
 		{"gfx90a", "", "gfx90a:xnack-", ""},
-		{"gfx942:sramecc+", "app::scale<float>", "", `no kernel "app::scale<float>"`},
+		{"gfx942:sramecc+", "app::scale<int>", "", `no kernel "app::scale<int>"`},
+		{"gfx942:sramecc+", "app::scale<float>", "gfx942:sramecc+:xnack-", ""},
 		{"gfx942:sramecc+", "void app::scale<float>", "gfx942:sramecc+:xnack-", ""},
 		{"", "scratch", "gfx90a:xnack-", ""},
 		{"gfx90a", "void app::scale<float>", "", "there is inlined, scratch"},

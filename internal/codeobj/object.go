@@ -344,26 +344,49 @@ func (o *Object) addKernel(k Kernel) error {
 	return nil
 }
 
-// Kernel finds a kernel by its name, its demangled name, or its demangled name without parameters. An empty name means the
-// only kernel there is. The error lists what there is.
+// Kernel finds a kernel by its name, its demangled name, or its demangled name without parameters; where none has such a one, by a part of it: see
+// [IsPart]. An empty name means the only kernel there is. The error lists what there is.
 func (o *Object) Kernel(name string) (*Kernel, error) {
-	if name == "" && len(o.Kernels) == 1 {
-		return &o.Kernels[0], nil
+	found := o.called(name)
+	if len(found) == 0 {
+		found = o.calledInPart(name)
 	}
-	var found []*Kernel
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1 && name != "":
+		return nil, ambiguous(name, found)
+	}
+	return nil, o.noKernel(name)
+}
+
+// called are the kernels of a name; all where it is empty.
+func (o *Object) called(name string) (found []*Kernel) {
 	for i := range o.Kernels {
 		k := &o.Kernels[i]
-		if name == k.Name {
-			return k, nil
+		if name == k.Name && name != "" {
+			return []*Kernel{k}
 		}
 		short, _, _ := strings.Cut(k.Demangled, "(")
-		if name != "" && (name == k.Demangled || name == short || name == k.Symbol) {
+		if name == "" || name == k.Demangled || name == short || name == k.Symbol {
 			found = append(found, k)
 		}
 	}
-	if len(found) == 1 {
-		return found[0], nil
+	return found
+}
+
+// calledInPart are the kernels of whose names it is a part.
+func (o *Object) calledInPart(name string) (found []*Kernel) {
+	for i := range o.Kernels {
+		if k := &o.Kernels[i]; IsPart(k.Demangled, name) {
+			found = append(found, k)
+		}
 	}
+	return found
+}
+
+// noKernel is the error for a name of no kernel, or for none where there are several.
+func (o *Object) noKernel(name string) error {
 	names := make([]string, len(o.Kernels))
 	for i := range o.Kernels {
 		names[i] = o.Kernels[i].Name
@@ -372,7 +395,7 @@ func (o *Object) Kernel(name string) (*Kernel, error) {
 	for i := range o.Unplaced {
 		m := &o.Unplaced[i]
 		if name == m.Name || name == m.Symbol || name == Demangle(m.Name) || name == "" && len(names) == 0 {
-			return nil, fmt.Errorf("codeobj: kernel %q has %s", m.Name, m.Unplaced())
+			return fmt.Errorf("codeobj: kernel %q has %s", m.Name, m.Unplaced())
 		}
 	}
 	for i := range o.Unplaced {
@@ -380,13 +403,11 @@ func (o *Object) Kernel(name string) (*Kernel, error) {
 	}
 	switch {
 	case len(names) == 0:
-		return nil, errors.New("codeobj: the code object has no kernel")
+		return errors.New("codeobj: the code object has no kernel")
 	case name == "":
-		return nil, fmt.Errorf("codeobj: the code object has several kernels, name one: %s", strings.Join(names, ", "))
-	case len(found) > 1:
-		return nil, fmt.Errorf("codeobj: %q names several kernels, give the whole name: %s", name, strings.Join(names, ", "))
+		return fmt.Errorf("codeobj: the code object has several kernels, name one: %s", strings.Join(names, ", "))
 	}
-	return nil, fmt.Errorf("codeobj: no kernel %q; there is %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("codeobj: no kernel %q; there is %s", name, strings.Join(names, ", "))
 }
 
 // Unplaced says why nothing tells where a kernel's code begins.
