@@ -28,6 +28,18 @@ type rdnaRun struct {
 	unitAt  uint32          // that times the size of a liveWave
 	hurried Cycles          // the origin when hurry was called last
 	ahead   uint64          // TIMESTAMPs take the origin less far than that from there
+
+	ended int // waves of the traced SIMD that did and that the walk does not know of yet
+	ends  [maxEnds]tracedEnd
+}
+
+const maxEnds = 32
+
+// tracedEnd is a WAVE_END of the traced SIMD. Until the walk is told, its wave stands at nodeRare.
+type tracedEnd struct {
+	at   nodeID // where it stood
+	slot uint32
+	now  Cycles
 }
 
 // noUnit is of no wave, whatever the unit's size.
@@ -101,7 +113,7 @@ func (r *rdnaRun) one(e, w uint64, now Cycles) bool {
 		r.start(k, e, x, now)
 	case eventEnd:
 		k := r.bits.endKey(x) % numSlots
-		if r.live[k].run != r.runs || r.traced(k) || r.n >= len(r.waves) {
+		if r.live[k].run != r.runs || r.n >= len(r.waves) || r.traced(k) && !r.endTraced(k, now) {
 			return false
 		}
 		r.end(k, now)
@@ -200,8 +212,6 @@ func (r *rdnaRun) rare(e, token uint64, kind Kind, now Cycles) bool {
 	switch kind {
 	case KindWaveStart:
 		return r.startTraced(e, uint32(token), now)
-	case KindWaveEnd:
-		return r.endTraced(uint32(token), now)
 	case KindValuInst, KindInst, KindImmOne, KindImmediate, KindWaveReady:
 		r.walk.token(kind, r.bits == &waveBits12, token, 0, now)
 		return true
@@ -222,13 +232,25 @@ func (r *rdnaRun) startTraced(e uint64, raw uint32, now Cycles) bool {
 	return true
 }
 
-// endTraced does the same with a WAVE_END.
-func (r *rdnaRun) endTraced(x uint32, now Cycles) bool {
-	k := r.bits.endKey(x) % numSlots
-	if r.live[k].run != r.runs || !r.traced(k) || r.n >= len(r.waves) {
+// endTraced keeps the end of a traced wave for the walk; false where there is no room. So waves may end without a stop at each.
+func (r *rdnaRun) endTraced(k slotKey, now Cycles) bool {
+	if r.ended >= maxEnds {
 		return false
 	}
-	r.walk.stop(uint32(k)>>(r.bits.slot&31), now)
-	r.end(k, now)
+	slot := uint32(k) >> (r.bits.slot & 31)
+	t := r.slots[slot&31]
+	r.ends[r.ended] = tracedEnd{t.at, slot, now}
+	r.ended++
+	t.at = nodeRare
 	return true
+}
+
+// tellEnds tells the walk of the waves that ended, before it is told of anything that came behind them.
+func (r *rdnaRun) tellEnds() {
+	for i := range r.ended {
+		e := &r.ends[i%maxEnds]
+		r.slots[e.slot&31].at = e.at
+		r.walk.stop(e.slot, e.now)
+	}
+	r.ended = 0
 }

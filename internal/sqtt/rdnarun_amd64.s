@@ -3,7 +3,8 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// Where a token in CX names the slot: the key times the size of a liveWave, in DI. R14 is lost, and CX by a WAVE_END's.
+// Where a token in CX names the slot: the key times the size of a liveWave, in DI. R14 is lost. Some tokens have a bit between the
+// key's lower bits and its higher ones: the lower ones, doubled, stand beside them.
 #define KEY_START11 \
 	MOVL CX, DI; \
 	SHRL $2, DI; \
@@ -11,20 +12,19 @@
 
 #define KEY_START12 \
 	MOVL CX, DI; \
-	SHRL $2, DI; \
-	ANDL $0xfe0, DI; \
+	ANDL $0x3f80, DI; \
 	MOVL CX, R14; \
-	SHRL $3, R14; \
-	ANDL $0x1f000, R14; \
-	ORL  R14, DI
+	ANDL $0xfbf80, R14; \
+	ADDL R14, DI; \
+	SHRL $3, DI
 
 #define KEY_END11 \
 	MOVL CX, DI; \
-	SHRL $3, DI; \
-	ANDL $0x7e0, DI; \
-	SHRL $4, CX; \
-	ANDL $0xf800, CX; \
-	ORL  CX, DI
+	ANDL $0x3f00, DI; \
+	MOVL CX, R14; \
+	ANDL $0xfbf00, R14; \
+	ADDL R14, DI; \
+	SHRL $4, DI
 
 #define KEY_END12 \
 	MOVL CX, DI; \
@@ -88,7 +88,7 @@
 //
 // A record waits in X0 (PC and Time) and X2 (the rest) for the next one to store it at R9, behind that one's loads of what the
 // records of its wave left: they would wait until it is known that this is not where they load.
-#define RDNARUN(HANDLERS, KEY_START, KEY_END, UNIT, SLOT, VALUE, QUEUE, REALTIME) \
+#define RDNARUN(HANDLERS, KEY_START, KEY_END, UNIT, SLOT, VALUE, SLOTAT, QUEUE, REALTIME) \
 	MOVQ r+0(FP), R12; \
 	MOVQ events+8(FP), R8; \
 	MOVQ base+16(FP), SI; \
@@ -229,11 +229,12 @@ marker: \
 	TOKEN; \
 	TIME; \
 	KEY_END; \
-	UNIT; \
-	CMPL DX, rdnaRun_unitAt(R12); \
-	JEQ  done; \
 	CMPL R15, liveWave_run(R11)(DI*1); \
 	JNE  done; \
+	UNIT; \
+	CMPL DX, rdnaRun_unitAt(R12); \
+	JEQ  traced; \
+ended: \
 	MOVL $0, liveWave_run(R11)(DI*1); \
 	MOVQ AX, Wave_Stop(R13); \
 	MOVQ liveWave_start(R11)(DI*1), AX; \
@@ -246,6 +247,22 @@ marker: \
 	MOVQ DI, Wave_CU(R13); /* and what is behind it */ \
 	ADDQ $const_waveSize, R13; \
 	NEXT(HANDLERS); \
+traced: /* as rdnaRun.endTraced */ \
+	MOVQ rdnaRun_ended(R12), R14; \
+	CMPQ R14, $const_maxEnds; \
+	JCC  done; \
+	MOVL DI, DX; \
+	SHRL $SLOTAT, DX; \
+	MOVQ rdnaRun_slots(R12)(DX*8), BP; \
+	INCQ rdnaRun_ended(R12); \
+	SHLQ $4, R14; /* the size of a tracedEnd */ \
+	LEAQ rdnaRun_ends(R12)(R14*1), R14; \
+	MOVL tracedWave_at(BP), CX; \
+	MOVL CX, tracedEnd_at(R14); \
+	MOVL DX, tracedEnd_slot(R14); \
+	MOVQ AX, tracedEnd_now(R14); \
+	MOVL $const_nodeRare, tracedWave_at(BP); \
+	JMP  ended; \
 	PCALIGN $1024; /* eventStart */ \
 	TOKEN; \
 	TIME; \
@@ -259,8 +276,8 @@ marker: \
 	MOVL CX, liveWave_raw(R11)(DI*1); \
 	MOVQ AX, liveWave_start(R11)(DI*1); \
 	MOVWLZX (R8), AX; \
-	SHLL $2, AX; \
-	ADDQ rdnaRun_first(R12), AX; \
+	MOVQ rdnaRun_first(R12), R14; \
+	LEAQ (R14)(AX*4), AX; \
 	MOVQ AX, liveWave_off(R11)(DI*1); \
 	INCQ BX; \
 	NEXT(HANDLERS); \
@@ -292,11 +309,11 @@ done: \
 
 // func rdnaRun11(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeNode) (began, wrote int)
 TEXT ·rdnaRun11(SB), NOSPLIT, $48-56
-	RDNARUN(laneScan_handlers, KEY_START11, KEY_END11, UNIT11, SLOT11, VALUE11, 21, 1<<9)
+	RDNARUN(laneScan_handlers, KEY_START11, KEY_END11, UNIT11, SLOT11, VALUE11, 11, 21, 1<<9)
 
 // func rdnaRun12(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeNode) (began, wrote int)
 TEXT ·rdnaRun12(SB), NOSPLIT, $48-56
-	RDNARUN((laneScan_handlers+8*256), KEY_START12, KEY_END12, UNIT12, SLOT12, VALUE12, 20, 1<<7)
+	RDNARUN((laneScan_handlers+8*256), KEY_START12, KEY_END12, UNIT12, SLOT12, VALUE12, 12, 20, 1<<7)
 
 // func rdnaRuns() (run11, run12 uintptr)
 TEXT ·rdnaRuns(SB), NOSPLIT, $0-16

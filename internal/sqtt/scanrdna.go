@@ -122,7 +122,12 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool)
 	r.begin(k, tables.ops)
 	keys := keysOf(family)
 	var p Packet
-	for ; r.take(); r.next++ {
+	for more := true; ; r.next++ {
+		more = r.take()
+		r.tellEnds()
+		if !more {
+			break
+		}
 		e := s.lanes.events[r.next]
 		nibble, now := uint16(e), r.now(e)
 		w := s.lanes.load64(nibble)

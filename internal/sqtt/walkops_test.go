@@ -24,7 +24,7 @@ func TestWalkRunTwins(t *testing.T) {
 	nodes := len(walkers[0].walk.cache.nodes)
 	var s laneScan
 	var win window
-	records, waves, markers, stops := 0, 0, 0, 0
+	records, waves, markers, stops, ends := 0, 0, 0, 0, 0
 	for i := range 100 {
 		f, b := gpu.GFX11, &waveBits11
 		if i%2 != 0 {
@@ -60,6 +60,11 @@ func TestWalkRunTwins(t *testing.T) {
 			if got := runs[1].take(); got != more || runs[0].next != runs[1].next || runs[0].piece != runs[1].piece {
 				t.Fatalf("window %d: at event %d of piece %d, %t, want %d, %d, %t", i, runs[1].next, runs[1].piece, got, runs[0].next, runs[0].piece, more)
 			}
+			if n := runs[0].ended; n != runs[1].ended || !slices.Equal(runs[0].ends[:n], runs[1].ends[:n]) {
+				t.Fatalf("window %d: ends of traced waves %v, want %v", i, runs[1].ends[:runs[1].ended], runs[0].ends[:n])
+			}
+			ends += runs[0].ended
+			runs[0].ended, runs[1].ended = 0, 0
 			for slot := range 16 {
 				a, b := walkers[0].walk.slots[slot], walkers[1].walk.slots[slot]
 				if a.at != b.at || a.ready != b.ready || !slices.Equal(a.insts, b.insts) {
@@ -67,8 +72,16 @@ func TestWalkRunTwins(t *testing.T) {
 				}
 				records += len(a.insts)
 			}
-			runs[0].next++
-			runs[1].next++
+			e := s.events[runs[0].next]
+			raw := uint32(s.load64(uint16(e)))
+			k := b.startKey(raw) % numSlots
+			for i := range runs {
+				r := &runs[i]
+				if more && eventKindOf(e) == eventStart && r.live[k].run != r.runs {
+					r.start(k, e, raw, r.now(e)) // as startTraced does, without telling the walk
+				}
+				r.next++
+			}
 		}
 		a, c := &runs[0], &runs[1]
 		if a.origin != c.origin || a.open != c.open || a.n != c.n || !slices.Equal(a.waves[:a.n], c.waves[:c.n]) || !slices.Equal(a.markers, c.markers) {
@@ -80,8 +93,8 @@ func TestWalkRunTwins(t *testing.T) {
 		waves += a.n
 		markers += len(a.markers)
 	}
-	if records < 20000 || waves < 1000 || markers < 50 || stops < 1000 {
-		t.Errorf("%d records, %d waves, %d markers, %d stops: the windows test little", records, waves, markers, stops)
+	if records < 20000 || waves < 1000 || markers < 50 || stops < 1000 || ends < 30 {
+		t.Errorf("%d records, %d waves, %d markers, %d stops, %d ends of traced waves: the windows test little", records, waves, markers, stops, ends)
 	}
 }
 
