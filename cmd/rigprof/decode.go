@@ -96,7 +96,7 @@ func runDecode(e *env, o decodeOptions) error {
 	}
 	defer done()
 	if o.Format == "packets" {
-		return e.output(o.Output, func(w io.Writer) error {
+		err := e.output(o.Output, func(w io.Writer) error {
 			for _, f := range files {
 				if len(files) > 1 {
 					if _, err := fmt.Fprintf(w, "# %s\n", report.Printable(f.Name)); err != nil {
@@ -109,6 +109,15 @@ func runDecode(e *env, o decodeOptions) error {
 			}
 			return nil
 		})
+		if err != nil {
+			return err
+		}
+		d, err := report.Decode(files) // for what is wrong with them
+		if err != nil {
+			return err
+		}
+		e.warn(&d.Quality)
+		return e.strict(o.Strict, &d.Quality)
 	}
 	d, err := report.Decode(files)
 	if err != nil {
