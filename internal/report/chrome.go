@@ -143,7 +143,7 @@ func waveLanes(c *chrome.Writer, process string, f gpu.Family, waves []Wave, spa
 const refPicos = 10000
 
 // psPerCycle is the mean length of a shader cycle between realtime markers that do not contradict each other.
-func psPerCycle(realtime [][2]int64) float64 {
+func psPerCycle(realtime [][2]int64) (ps float64, ok bool) {
 	c := clockWatch{limits: recorded{}.limits()}
 	for _, m := range realtime {
 		c.marker(sqtt.Marker{Shader: sqtt.Cycles(m[0]), Realtime: m[1]})
@@ -152,11 +152,11 @@ func psPerCycle(realtime [][2]int64) float64 {
 }
 
 // psOfCycles is the mean length of cycles that take so many ticks of the reference clock; where that is not known a cycle counts as 1 ns.
-func psOfCycles(cycles, ticks int64) float64 {
+func psOfCycles(cycles, ticks int64) (ps float64, ok bool) {
 	if cycles > 0 && ticks > 0 {
-		return float64(ticks) * refPicos / float64(cycles)
+		return float64(ticks) * refPicos / float64(cycles), true
 	}
-	return 1000
+	return 1000, false
 }
 
 // events writes a capture's timeline. Times count from epoch.

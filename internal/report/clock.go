@@ -13,12 +13,13 @@ import (
 const (
 	// overclock is how much faster than the fastest model's stated clock a GPU may run: captures of an RX 9070 XT are at 3.5 GHz, where AMD states 2.97.
 	overclock = 1.5
-	refHz     = 1e12 / refPicos
 	// longestStep, in seconds, is what no token of a trace file passes: a trace of some milliseconds is usual, and hardware writes a token now and then.
 	longestStep = 3600
 	// lookAlways is how long a gfx9 stream is that is looked at token by token in any case: it has no markers, and in a short one perhaps no wave ends
 	// where its time is wrong.
 	lookAlways = 4 << 20
+	// longestIdle, in seconds, is how long the shader clock of a trace file may stand still.
+	longestIdle = 10
 	// windowSlack, in seconds, is what a recording's times may be off by.
 	windowSlack = 1e-2
 )
@@ -35,13 +36,14 @@ var fastestHz = sync.OnceValue(func() float64 {
 // recorded is what a capture knows of the times that its traces can hold. Of a trace file nothing is known.
 type recorded struct {
 	clockHz int64
+	refHz   int64
 	seconds float64 // that the recording took; 0: not known
 }
 
 // recordedOf is what is known of a trace's times. A simulated GPU's cycles are those of the launch alone, a real one's trace goes on while the
 // host submits the next program: it may last as long as the whole recording.
 func recordedOf(c *capture.Capture, tr *capture.Trace) recorded {
-	r := recorded{clockHz: c.Device.ClockHz}
+	r := recorded{clockHz: c.Device.ClockHz, refHz: c.Device.RefClockHz}
 	if c.Cut() {
 		return r
 	}
@@ -79,11 +81,15 @@ func timedFile(c *capture.Capture, i int) *StreamFile {
 
 // limits are what the stream's times can be.
 func (r recorded) limits() sqtt.ClockLimits {
-	l := sqtt.ClockLimits{MaxHz: max(fastestHz(), overclock*float64(r.clockHz)), RefHz: refHz}
+	l := sqtt.ClockLimits{MaxHz: max(fastestHz(), overclock*float64(r.clockHz)), RefHz: 1e12 / refPicos, Idle: longestIdle}
+	if r.refHz > 0 {
+		l.RefHz = float64(r.refHz)
+	}
 	l.Longest = sqtt.Cycles(min(longestStep*l.MaxHz, 1<<62))
 	if r.seconds > 0 {
 		l.Longest = sqtt.Cycles(min(r.seconds*l.MaxHz, 1<<62))
 		l.Total = l.Longest
+		l.Idle = min(r.seconds, longestIdle)
 	}
 	return l
 }

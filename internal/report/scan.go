@@ -180,7 +180,8 @@ func (r *scanned) misplaced() (n int64) {
 
 // psPerCycle is the mean length of a shader cycle by the realtime markers.
 func (r *scanned) psPerCycle() float64 {
-	return psOfCycles(r.clock.cycles, r.clock.ticks)
+	ps, _ := psOfCycles(r.clock.cycles, r.clock.ticks)
+	return ps
 }
 
 // slotsOf are the places that waves ran in, in order.

@@ -428,8 +428,9 @@ func (t *Traced) meta() []chrome.Arg { return append(t.Device.meta(), t.Quality.
 
 // psPerCycle is a shader cycle by the trace's own markers, else by the device's stated clock.
 func (t *Traced) psPerCycle(realtime [][2]int64) float64 {
-	if len(realtime) < 2 && t.clockHz > 0 {
-		return 1e12 / float64(t.clockHz)
+	ps, ok := psPerCycle(realtime)
+	if !ok && t.clockHz > 0 {
+		ps = 1e12 / float64(t.clockHz)
 	}
-	return psPerCycle(realtime)
+	return ps
 }

@@ -7,6 +7,7 @@ import "math"
 type ClockLimits struct {
 	MaxHz   float64 // of the shader clock
 	RefHz   float64 // of the clock that markers count
+	Idle    float64 // seconds that the shader clock may stand still
 	Longest Cycles  // that one token can pass; 0: any time
 	Total   Cycles  // that the stream can last; 0: not known
 }
@@ -15,12 +16,11 @@ const (
 	// markerSlack is how many ticks two neighbouring markers may be off. GFX12 captures count in steps of 4, and up to 511 cycles pass in one
 	// step: right within 8.
 	markerSlack = 16
-	// minHz is what the shader clock does at least, but for idleSlack seconds. RDNA GPUs in deep sleep tell of some 20 MHz; in captures it is
+	// minHz is what the shader clock does at least where it does not stand still. RDNA GPUs in deep sleep tell of some 20 MHz; in captures it is
 	// 100 MHz or more between markers further apart than they may be off.
-	minHz     = 1e6
-	idleSlack = 1e-2
-	// resetSlack is how many cycles a GFX9 stream's first TIME_RESET takes back.
-	resetSlack = 4
+	minHz = 1e6
+	// resetSlack is how many cycles a GFX9 TIME_RESET may take back: what its own delta holds. In captures it is 4 at most.
+	resetSlack = 255 * 4
 )
 
 // Fit says whether marker b can follow marker a.
@@ -37,7 +37,7 @@ func (l *ClockLimits) misfit(cycles Cycles, ticks int64) DoubtKind {
 		return DoubtRefReverse
 	case float64(cycles) > l.MaxHz*(seconds+markerSlack/l.RefHz):
 		return DoubtFast
-	case float64(cycles) < minHz*(seconds-idleSlack):
+	case float64(cycles) < minHz*(seconds-l.Idle):
 		return DoubtSlow
 	}
 	return doubtsNone
