@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -99,11 +100,12 @@ type clockWatch struct {
 	limits  sqtt.ClockLimits
 	last    sqtt.Marker
 	stop    sqtt.Cycles // of the last wave
-	suspect bool
+	suspect bool        // of more than the markers tell
 
 	markers int64
 	cycles  int64 // between neighbouring markers that fit, and
 	ticks   int64
+	misfits sqtt.Doubts // those that do not; without the first
 }
 
 func (c *clockWatch) marker(m sqtt.Marker) {
@@ -112,7 +114,8 @@ func (c *clockWatch) marker(m sqtt.Marker) {
 			c.cycles += int64(m.Shader - c.last.Shader)
 			c.ticks += m.Realtime - c.last.Realtime
 		} else {
-			c.suspect = true
+			c.misfits.N++
+			c.misfits.Cycles = sqtt.Cycles(addUpTo(int64(c.misfits.Cycles), max(0, int64(m.Shader-c.last.Shader))))
 		}
 	}
 	c.markers++
@@ -129,7 +132,8 @@ func (c *clockWatch) wave(w *sqtt.Wave) {
 
 // doubts are the parts of the stream whose times cannot be.
 func (c *clockWatch) doubts(s *StreamFile, bytes int64, end sqtt.Cycles) (d sqtt.Doubts) {
-	if !c.suspect && end >= 0 && end <= c.limits.Longest && (s.Family != gpu.GFX9 || bytes > lookAlways) {
+	whole := c.suspect || end < 0 || end > c.limits.Longest || s.Family == gpu.GFX9 && bytes <= lookAlways
+	if !whole && c.misfits.N == 0 {
 		return d
 	}
 	check := sqtt.ClockCheck{Limits: c.limits}
@@ -137,11 +141,20 @@ func (c *clockWatch) doubts(s *StreamFile, bytes int64, end sqtt.Cycles) (d sqtt
 	l.Reset(s.Family, s.Header)
 	take := func(p *sqtt.Packet) error {
 		check.Token(p)
+		if !whole && check.Found() > 0 { // where the first is: how many there are is known
+			return errEnough
+		}
 		return nil
 	}
-	_ = s.pieces(func(b []byte, _ bool) error { return l.Feed(b, take) }) // the scan has told of an error
-	_ = l.Close(take)                                                     // take never fails
-	return check.Doubts()
+	err := s.pieces(func(b []byte, _ bool) error { return l.Feed(b, take) }) // the scan has told of one in the file
+	if !errors.Is(err, errEnough) {
+		_ = l.Close(take) // the last tokens
+	}
+	d = check.Doubts()
+	if !whole && d.N > 0 {
+		d.N, d.Cycles = c.misfits.N, c.misfits.Cycles
+	}
+	return d
 }
 
 // doubtAdvice is what to do about times that cannot be.

@@ -153,6 +153,9 @@ func (c *ClockCheck) keepLong() {
 	c.found.Cycles = Cycles(addSat(int64(c.found.Cycles), int64(c.long.Cycles)))
 }
 
+// Found is how many doubts the tokens so far make sure of.
+func (c *ClockCheck) Found() int64 { return c.found.N }
+
 // Doubts are those of the stream, once it has ended.
 func (c *ClockCheck) Doubts() Doubts {
 	c.keepLong()
