@@ -29,17 +29,21 @@ type rdnaRun struct {
 	hurried Cycles          // the origin when hurry was called last
 	ahead   uint64          // TIMESTAMPs take the origin less far than that from there
 
-	ended int // waves of the traced SIMD that did and that the walk does not know of yet
-	ends  [maxEnds]tracedEnd
+	// Where waves of the traced SIMD start, by the queue as WAVE_START names it, me above pipe; nodeRare where that is not known.
+	starts  [8]nodeID
+	startPC [8]uint64
+	untold  int // starts and ends of traced waves that the walk does not know of yet
+	steps   [maxSteps]tracedStep
 }
 
-const maxEnds = 32
+const maxSteps = 32
 
-// tracedEnd is a WAVE_END of the traced SIMD. Until the walk is told, its wave stands at nodeRare.
-type tracedEnd struct {
-	at   nodeID // where it stood
-	slot uint32
-	now  Cycles
+// tracedStep is a WAVE_START or WAVE_END of the traced SIMD.
+type tracedStep struct {
+	at  nodeID // where the wave that ended stood; until the walk is told it stands at nodeRare
+	raw uint32 // the WAVE_START; 0: a WAVE_END
+	now Cycles
+	in  uint32 // the slot's key times the size of a liveWave
 }
 
 // noUnit is of no wave, whatever the unit's size.
@@ -66,6 +70,7 @@ func (r *rdnaRun) resume() {
 	if r.walk == nil {
 		return
 	}
+	r.forgetStarts()
 	r.unit, _ = r.walk.unit(r.bits)
 	r.unitAt = r.unit * liveSize
 	r.walk.hurry(r.origin)
@@ -107,7 +112,7 @@ func (r *rdnaRun) one(e, w uint64, now Cycles) bool {
 		}
 	case eventStart:
 		k := r.bits.startKey(x) % numSlots
-		if r.live[k].run == r.runs || r.traced(k) {
+		if r.live[k].run == r.runs || r.traced(k) && !r.startTraced(k, x, now) {
 			return false
 		}
 		r.start(k, e, x, now)
@@ -120,6 +125,9 @@ func (r *rdnaRun) one(e, w uint64, now Cycles) bool {
 	case eventReg:
 		if x>>15&1 != 0 { // a compute register
 			r.walk.register(uint8(x>>9&3), uint8(x>>7&3), x>>16, uint32(w>>32))
+			if addr := x >> 16; addr == regPGMLo || addr == regPGMHi {
+				r.forgetStarts()
+			}
 		}
 	case eventMisc: // mostly only time passes, which scanning counted
 		return x&(miscSave|miscStallBegin|miscStallEnd) == 0
@@ -211,7 +219,7 @@ func (r *rdnaRun) rare(e, token uint64, kind Kind, now Cycles) bool {
 	}
 	switch kind {
 	case KindWaveStart:
-		return r.startTraced(e, uint32(token), now)
+		return r.startAnew(e, uint32(token), now)
 	case KindValuInst, KindInst, KindImmOne, KindImmediate, KindWaveReady:
 		r.walk.token(kind, r.bits == &waveBits12, token, 0, now)
 		return true
@@ -219,38 +227,75 @@ func (r *rdnaRun) rare(e, token uint64, kind Kind, now Cycles) bool {
 	return false
 }
 
-// startTraced takes the WAVE_START of a wave in the traced SIMD. It is false where that is not as usual.
-func (r *rdnaRun) startTraced(e uint64, raw uint32, now Cycles) bool {
+// startAnew takes the WAVE_START of a wave in the traced SIMD. It is false where that is not as usual.
+func (r *rdnaRun) startAnew(e uint64, raw uint32, now Cycles) bool {
 	k := r.bits.startKey(raw) % numSlots
 	if r.live[k].run == r.runs || !r.traced(k) || raw>>25 < 90 {
 		return false
 	}
 	r.start(k, e, raw, now)
+	slot := uint32(k) >> (r.bits.slot & 31)
 	w := Wave{Start: now}
 	r.place(&w, k, raw)
-	r.walk.start(uint32(k)>>(r.bits.slot&31), &w)
+	r.walk.start(slot, &w)
+	if t := r.slots[slot&31]; t.startPC != 0 && t.at-1 < nodeRare-1 {
+		queue := r.queue(raw)
+		r.starts[queue], r.startPC[queue] = t.at, t.startPC
+	}
 	return true
 }
 
-// endTraced keeps the end of a traced wave for the walk; false where there is no room. So waves may end without a stop at each.
-func (r *rdnaRun) endTraced(k slotKey, now Cycles) bool {
-	if r.ended >= maxEnds {
+// queue is a WAVE_START's place in starts.
+func (r *rdnaRun) queue(raw uint32) uint32 { return raw >> (r.bits.pipe & 31) & 7 }
+
+// forgetStarts is for when programs or the code's nodes are others.
+func (r *rdnaRun) forgetStarts() {
+	for i := range r.starts {
+		r.starts[i] = nodeRare
+	}
+}
+
+// startTraced keeps the start of a wave, where those of its queue are known, for the walk; false where that is not so, or there is no
+// room. So waves may start and end without a stop at each.
+func (r *rdnaRun) startTraced(k slotKey, raw uint32, now Cycles) bool {
+	t, at := r.slots[k>>(r.bits.slot&31)&31], r.starts[r.queue(raw)]
+	if raw>>25 < 90 || r.untold >= maxSteps || t.live || cap(t.insts) != partRecords || at >= nodeRare {
 		return false
 	}
-	slot := uint32(k) >> (r.bits.slot & 31)
-	t := r.slots[slot&31]
-	r.ends[r.ended] = tracedEnd{t.at, slot, now}
-	r.ended++
+	r.steps[r.untold] = tracedStep{raw: raw, now: now, in: uint32(k) * liveSize}
+	r.untold++
+	t.at, t.live = at, true
+	t.ready[readyUnit], t.ready[readyNoUnit] = never, never
+	t.insts = t.insts[:0]
+	return true
+}
+
+// endTraced does the same with the wave's end.
+func (r *rdnaRun) endTraced(k slotKey, now Cycles) bool {
+	if r.untold >= maxSteps {
+		return false
+	}
+	t := r.slots[k>>(r.bits.slot&31)&31]
+	r.steps[r.untold] = tracedStep{at: t.at, now: now, in: uint32(k) * liveSize}
+	r.untold++
 	t.at = nodeRare
 	return true
 }
 
-// tellEnds tells the walk of the waves that ended, before it is told of anything that came behind them.
-func (r *rdnaRun) tellEnds() {
-	for i := range r.ended {
-		e := &r.ends[i%maxEnds]
-		r.slots[e.slot&31].at = e.at
-		r.walk.stop(e.slot, e.now)
+// tell tells the walk of the waves that started and ended, before it is told of anything that came behind.
+func (r *rdnaRun) tell() {
+	for i := range r.untold {
+		s := &r.steps[i%maxSteps]
+		k := slotKey(s.in / liveSize)
+		slot := uint32(k) >> (r.bits.slot & 31)
+		if s.raw == 0 {
+			r.slots[slot&31].at = s.at
+			r.walk.stop(slot, s.now)
+			continue
+		}
+		t := r.walk.renew(slot, r.startPC[r.queue(s.raw)])
+		t.wave.Start, t.wave.Stop = s.now, -1
+		r.place(&t.wave, k, s.raw)
 	}
-	r.ended = 0
+	r.untold = 0
 }

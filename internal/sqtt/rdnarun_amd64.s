@@ -82,6 +82,16 @@
 	ADDQ $8, R8; \
 	EVENT(HANDLERS)
 
+// Another tracedStep, of the wave that starts by DX or, if that is 0, ends where it stood at CX. R14 is how many there are.
+#define STEP \
+	INCQ rdnaRun_untold(R12); \
+	LEAQ (R14)(R14*2), R14; /* a tracedStep has three words */ \
+	LEAQ rdnaRun_steps(R12)(R14*8), R14; \
+	MOVL CX, tracedStep_at(R14); \
+	MOVL DX, tracedStep_raw(R14); \
+	MOVQ AX, tracedStep_now(R14); \
+	MOVL DI, tracedStep_in(R14)
+
 // What rdnaRun.takeGeneric does. Each event's handler goes to the next event's itself, so that a branch predictor sees each kind's
 // successors apart; handlers begin at multiples of 1024 bytes, see laneScan.handle. R8 is the event, R10 the scan, R11 live, R12 the
 // rdnaRun, SI the time that events count from, R13 where the next wave goes, R15 runs, BX how many waves began.
@@ -219,6 +229,11 @@ marker: \
 	MOVQ rdnaRun_walk(R12), R14; \
 	LEAQ (R14)(DX*8), DX; \
 	MOVL AX, (walk_trace+trace_programs)(DX)(CX*4); \
+	MOVQ $-0x7fffffff80000000, AX; /* nodeRare, twice */ \
+	MOVQ AX, rdnaRun_starts+0(R12); \
+	MOVQ AX, rdnaRun_starts+8(R12); \
+	MOVQ AX, rdnaRun_starts+16(R12); \
+	MOVQ AX, rdnaRun_starts+24(R12); \
 	NEXT(HANDLERS); \
 	PCALIGN $1024; /* eventMisc */ \
 	TOKEN; \
@@ -233,7 +248,7 @@ marker: \
 	JNE  done; \
 	UNIT; \
 	CMPL DX, rdnaRun_unitAt(R12); \
-	JEQ  traced; \
+	JEQ  endTraced; \
 ended: \
 	MOVL $0, liveWave_run(R11)(DI*1); \
 	MOVQ AX, Wave_Stop(R13); \
@@ -247,31 +262,28 @@ ended: \
 	MOVQ DI, Wave_CU(R13); /* and what is behind it */ \
 	ADDQ $const_waveSize, R13; \
 	NEXT(HANDLERS); \
-traced: /* as rdnaRun.endTraced */ \
-	MOVQ rdnaRun_ended(R12), R14; \
-	CMPQ R14, $const_maxEnds; \
+endTraced: /* as rdnaRun.endTraced */ \
+	MOVQ rdnaRun_untold(R12), R14; \
+	CMPQ R14, $const_maxSteps; \
 	JCC  done; \
 	MOVL DI, DX; \
 	SHRL $SLOTAT, DX; \
 	MOVQ rdnaRun_slots(R12)(DX*8), BP; \
-	INCQ rdnaRun_ended(R12); \
-	SHLQ $4, R14; /* the size of a tracedEnd */ \
-	LEAQ rdnaRun_ends(R12)(R14*1), R14; \
 	MOVL tracedWave_at(BP), CX; \
-	MOVL CX, tracedEnd_at(R14); \
-	MOVL DX, tracedEnd_slot(R14); \
-	MOVQ AX, tracedEnd_now(R14); \
 	MOVL $const_nodeRare, tracedWave_at(BP); \
+	XORL DX, DX; \
+	STEP; \
 	JMP  ended; \
 	PCALIGN $1024; /* eventStart */ \
 	TOKEN; \
 	TIME; \
 	KEY_START; \
-	UNIT; \
-	CMPL DX, rdnaRun_unitAt(R12); \
-	JEQ  done; \
 	CMPL R15, liveWave_run(R11)(DI*1); \
 	JEQ  done; \
+	UNIT; \
+	CMPL DX, rdnaRun_unitAt(R12); \
+	JEQ  startTraced; \
+started: \
 	MOVL R15, liveWave_run(R11)(DI*1); \
 	MOVL CX, liveWave_raw(R11)(DI*1); \
 	MOVQ AX, liveWave_start(R11)(DI*1); \
@@ -281,6 +293,37 @@ traced: /* as rdnaRun.endTraced */ \
 	MOVQ AX, liveWave_off(R11)(DI*1); \
 	INCQ BX; \
 	NEXT(HANDLERS); \
+startTraced: /* as rdnaRun.startTraced */ \
+	MOVL CX, DX; \
+	SHRL $25, DX; \
+	CMPL DX, $90; \
+	JCS  done; \
+	MOVQ rdnaRun_untold(R12), R14; \
+	CMPQ R14, $const_maxSteps; \
+	JCC  done; \
+	MOVL DI, DX; \
+	SHRL $SLOTAT, DX; \
+	MOVQ rdnaRun_slots(R12)(DX*8), BP; \
+	CMPB (tracedWave_waveState+waveState_live)(BP), $0; \
+	JNE  done; \
+	CMPQ tracedWave_insts+16(BP), $const_partRecords; \
+	JNE  done; \
+	MOVL CX, DX; \
+	SHRL $QUEUE, DX; \
+	ANDL $7, DX; \
+	MOVL rdnaRun_starts(R12)(DX*4), DX; \
+	TESTL DX, DX; \
+	JMI  done; /* nodeRare */ \
+	MOVL DX, tracedWave_at(BP); \
+	MOVB $1, (tracedWave_waveState+waveState_live)(BP); \
+	MOVQ $-1, tracedWave_ready+0(BP); \
+	MOVQ $-1, tracedWave_ready+8(BP); \
+	MOVQ $0, tracedWave_insts+8(BP); \
+	MOVL CX, DX; \
+	XORL CX, CX; \
+	STEP; \
+	MOVL DX, CX; \
+	JMP  started; \
 	PCALIGN $1024; /* eventPiece */ \
 	INCQ rdnaRun_piece(R12); \
 	MOVQ rdnaRun_piece(R12), DX; \

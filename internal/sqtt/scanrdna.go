@@ -124,7 +124,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool)
 	var p Packet
 	for more := true; ; r.next++ {
 		more = r.take()
-		r.tellEnds()
+		r.tell()
 		if !more {
 			break
 		}

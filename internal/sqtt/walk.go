@@ -156,18 +156,24 @@ func (k *walk) slot(i uint32) *tracedWave {
 
 // begin makes a traced wave of a slot's.
 func (k *walk) begin(i uint32, w *Wave, pc uint64) {
-	t := k.slots[i%64]
-	k.used |= 1 << (i % 64)
-	t.at = nodeRare
+	t := k.renew(i, pc)
+	t.at, t.pc = nodeRare, pc
 	t.setReady(never)
 	t.insts = t.insts[:0:min(cap(t.insts), partRecords)]
-	t.waveState = waveState{live: true, startPC: pc, pc: pc}
-	t.page, t.pcs = k.cache.last, t.pcs[:0]
-	t.gfx9.on, t.gfx9.placed = false, 0
-	t.gfx9.stalls, t.gfx9.open = t.gfx9.stalls[:0], t.gfx9.open[:0]
 	t.wave.set(w)
 	t.wave.Stop = -1
 	k.settle(t)
+}
+
+// renew makes all of a slot's traced wave anew but what every record needs.
+func (k *walk) renew(i uint32, startPC uint64) *tracedWave {
+	t := k.slots[i%64]
+	k.used |= 1 << (i % 64)
+	t.waveState = waveState{live: true, startPC: startPC}
+	t.page, t.pcs = k.cache.last, t.pcs[:0]
+	t.gfx9.on, t.gfx9.placed = false, 0
+	t.gfx9.stalls, t.gfx9.open = t.gfx9.stalls[:0], t.gfx9.open[:0]
+	return t
 }
 
 // start takes a WAVE_START of the traced SIMD.

@@ -24,8 +24,8 @@ func TestWalkRunTwins(t *testing.T) {
 	nodes := len(walkers[0].walk.cache.nodes)
 	var s laneScan
 	var win window
-	records, waves, markers, stops, ends := 0, 0, 0, 0, 0
-	for i := range 100 {
+	records, waves, markers, stops, starts, ends := 0, 0, 0, 0, 0, 0
+	for i := range 40 {
 		f, b := gpu.GFX11, &waveBits11
 		if i%2 != 0 {
 			f, b = gpu.GFX12, &waveBits12
@@ -47,27 +47,38 @@ func TestWalkRunTwins(t *testing.T) {
 		}
 		for more := true; more; stops++ {
 			for slot := range uint32(16) {
-				at, room := nodeID(rng.IntN(nodes)*nodeSize), 1+rng.IntN(60)
+				at, room, live := nodeID(rng.IntN(nodes)*nodeSize), 1+rng.IntN(60), rng.IntN(2) == 0
+				if rng.IntN(2) == 0 {
+					room = partRecords
+				}
 				if rng.IntN(200) == 0 {
 					at = nodeRare
 				}
 				for i := range walkers {
 					t := walkers[i].walk.slot(slot)
-					t.at, t.insts = at, slices.Grow(t.insts[:0], room)[:0:room]
+					t.at, t.insts, t.live = at, slices.Grow(t.insts[:0], room)[:0:room], live
+					runs[i].starts[slot%8] = at
 				}
 			}
 			more = runs[0].takeGeneric()
 			if got := runs[1].take(); got != more || runs[0].next != runs[1].next || runs[0].piece != runs[1].piece {
 				t.Fatalf("window %d: at event %d of piece %d, %t, want %d, %d, %t", i, runs[1].next, runs[1].piece, got, runs[0].next, runs[0].piece, more)
 			}
-			if n := runs[0].ended; n != runs[1].ended || !slices.Equal(runs[0].ends[:n], runs[1].ends[:n]) {
-				t.Fatalf("window %d: ends of traced waves %v, want %v", i, runs[1].ends[:runs[1].ended], runs[0].ends[:n])
+			want := runs[0].steps[:runs[0].untold]
+			if got := runs[1].steps[:runs[1].untold]; !slices.Equal(got, want) || runs[0].starts != runs[1].starts {
+				t.Fatalf("window %d: steps of traced waves %v, want %v, or starts %v, want %v", i, got, want, runs[1].starts, runs[0].starts)
 			}
-			ends += runs[0].ended
-			runs[0].ended, runs[1].ended = 0, 0
+			for _, s := range want {
+				if s.raw != 0 {
+					starts++
+				} else {
+					ends++
+				}
+			}
+			runs[0].untold, runs[1].untold = 0, 0
 			for slot := range 16 {
 				a, b := walkers[0].walk.slots[slot], walkers[1].walk.slots[slot]
-				if a.at != b.at || a.ready != b.ready || !slices.Equal(a.insts, b.insts) {
+				if a.at != b.at || a.live != b.live || a.ready != b.ready || !slices.Equal(a.insts, b.insts) {
 					t.Fatalf("window %d, wave %d: at %#x, ready %d, %d records, want %#x, %d, %d", i, slot, b.at, b.ready, len(b.insts), a.at, a.ready, len(a.insts))
 				}
 				records += len(a.insts)
@@ -93,8 +104,9 @@ func TestWalkRunTwins(t *testing.T) {
 		waves += a.n
 		markers += len(a.markers)
 	}
-	if records < 20000 || waves < 1000 || markers < 50 || stops < 1000 || ends < 30 {
-		t.Errorf("%d records, %d waves, %d markers, %d stops, %d ends of traced waves: the windows test little", records, waves, markers, stops, ends)
+	if records < 20000 || waves < 1000 || markers < 50 || stops < 1000 || starts < 30 || ends < 30 {
+		t.Errorf("%d records, %d waves, %d markers, %d stops, %d starts and %d ends of traced waves: the windows test little",
+			records, waves, markers, stops, starts, ends)
 	}
 }
 
