@@ -127,6 +127,11 @@ func Counters(g *gpu.GPU) []Counter {
 	return out
 }
 
+// UnknownError is for a name of nothing that a target counts.
+type UnknownError struct{ Target, Name string }
+
+func (e *UnknownError) Error() string { return e.Target + " counts no " + e.Name }
+
 // Limit is how many counters of a block a GPU counts at once, 0 if it has no such block.
 func Limit(g *gpu.GPU, block string) int {
 	if t := tableOf(g.Target); t != nil {
@@ -171,7 +176,7 @@ func NewLayout(g *gpu.GPU, names []string) (*Layout, error) {
 	for _, n := range names {
 		r := t.find(n)
 		if r == nil {
-			return nil, fmt.Errorf("%s counts no %s", g.Target, n)
+			return nil, &UnknownError{g.Target, n}
 		}
 		b := &t.blocks[r.block]
 		if used[b.name] == int(b.counters) {

@@ -355,13 +355,13 @@ func (e *evaluator) name(name string) (operand, error) {
 		}
 		return v, nil
 	}
-	return operand{}, fmt.Errorf("%s counts no %s", e.g.Target, name)
+	return operand{}, &UnknownError{e.g.Target, name}
 }
 
 func (e *evaluator) counter(name string, level bool) (operand, error) {
 	t := tableOf(e.g.Target)
 	if t.find(name) == nil || level && t.find(accumulatorOf(e.g)) == nil {
-		return operand{}, fmt.Errorf("%s counts no %s", e.g.Target, name)
+		return operand{}, &UnknownError{e.g.Target, name}
 	}
 	n := Need{name, level}
 	if e.collect {

@@ -126,7 +126,7 @@ func sqEvents(g *gpu.GPU, names []string) ([]uint32, error) {
 	for i, n := range names {
 		k := slices.IndexFunc(list, func(c perfctr.Counter) bool { return c.Name == n })
 		if k < 0 {
-			return nil, fmt.Errorf("%s counts no %s", g.Target, n)
+			return nil, &perfctr.UnknownError{Target: g.Target, Name: n}
 		}
 		if list[k].Block != "SQ" {
 			return nil, fmt.Errorf("%s: a trace samples SQ counters, not %s ones", n, list[k].Block)
