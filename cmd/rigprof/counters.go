@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,8 +87,9 @@ func runCounters(ctx context.Context, e *env, o countersOptions) error {
 
 // counterHint is err of counting names on a GPU; of one that there is not, it says what was meant, or where to look.
 func counterHint(g *gpu.GPU, names []string, err error) error {
-	if err == nil {
-		return nil
+	unknown, ok := errors.AsType[*perfctr.UnknownError](err)
+	if !ok || !slices.Contains(names, unknown.Name) {
+		return err
 	}
 	var known []string
 	for _, c := range perfctr.Counters(g) {
@@ -96,20 +98,11 @@ func counterHint(g *gpu.GPU, names []string, err error) error {
 	for _, m := range perfctr.Metrics(g) {
 		known = append(known, m.Name)
 	}
-	for _, n := range names {
-		if slices.Contains(known, n) || !strings.HasSuffix(err.Error(), "counts no "+n) {
-			continue
-		}
-		best, at := "", 3 // letters, as for flags
-		for _, k := range known {
-			if d := distance(strings.ToUpper(n), strings.ToUpper(k)); d < at && d <= len(n)/2 {
-				best, at = k, d
-			}
-		}
-		if best != "" {
-			return fmt.Errorf("%w: did you mean %s?", err, best)
-		}
-		return fmt.Errorf("%w ('rigprof list counters %s' and 'rigprof list metrics %[2]s' name what there is)", err, g.Target)
+	if slices.Contains(known, unknown.Name) { // a metric, where counters alone go
+		return err
 	}
-	return err
+	if best := nearest(unknown.Name, known); best != "" {
+		return fmt.Errorf("%w: did you mean %s?", err, best)
+	}
+	return fmt.Errorf("%w ('rigprof list counters %s' and 'rigprof list metrics %[2]s' name what there is)", err, g.Target)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -86,19 +87,12 @@ func flagHint(cmd *cobra.Command, name string) string {
 	if len(name) < 2 {
 		return ""
 	}
-	best, at := "", 3 // more than two letters apart is another word
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		n := distance(name, f.Name)
-		if n > len(name)/2 { // nothing is left of the word
-			n = at
-		}
-		if strings.HasPrefix(f.Name, name) {
-			n = min(n, 2)
-		}
-		if n < at {
-			best, at = f.Name, n
-		}
-	})
+	var own []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { own = append(own, f.Name) })
+	best := nearest(name, own)
+	if i := slices.IndexFunc(own, func(f string) bool { return strings.HasPrefix(f, name) }); best == "" && i >= 0 {
+		best = own[i]
+	}
 	if best != "" {
 		return ": did you mean --" + best + "?"
 	}
@@ -117,6 +111,17 @@ func flagHint(cmd *cobra.Command, name string) string {
 		return " (it is one of " + strings.Join(have, ", ") + ")"
 	}
 	return ""
+}
+
+// nearest is the word that is spelt most like a name, in whatever case; nothing where none is like it.
+func nearest(name string, words []string) string {
+	best, at := "", 3 // more than two letters apart is another word, and so is one that has hardly a letter of it
+	for _, w := range words {
+		if n := distance(strings.ToUpper(name), strings.ToUpper(w)); n < at && n <= len(name)/2 {
+			best, at = w, n
+		}
+	}
+	return best
 }
 
 // distance is how many letters must be put in, left out or changed to make b of a.
