@@ -136,10 +136,7 @@ func listCounters(args []string) (listing, error) {
 
 		Differs *string `json:"differs"` // other AMD tables that give the event another number, or "none"; null: there is none to compare with
 	}
-	units := "wgps"
-	if g.Family == gpu.GFX9 {
-		units = "cus"
-	}
+	units := strings.ToLower(report.UnitName(g.Family)) + "s"
 	l := listing{table: report.Table{Title: g.Name + " (" + g.Target + ")", Columns: []report.Column{
 		report.Text("counter"), report.Text("block"), report.Number("event"), report.Number("at_once"), report.Number("instances"),
 		report.Number("engines"), report.Number("arrays"), report.Number(units), report.Text("verified"),

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rigprof/rigprof/internal/gpu"
+	"github.com/rigprof/rigprof/internal/report"
 	"github.com/rigprof/rigprof/internal/session"
 	"github.com/rigprof/rigprof/internal/sqtt"
 )
@@ -55,10 +56,11 @@ func (o *traceFlags) fitUnits(g *gpu.GPU, t *session.TraceOptions) error {
 	case g.Family != gpu.GFX9 && o.given("simds"):
 		return fmt.Errorf("--simds %s: %s traces the instructions of one SIMD of a unit: use --simd N, N from 0 to %d", o.SIMDs, g.Target, lastSIMD)
 	}
-	units := []struct {
-		flag string
+	type place struct {
+		array, unit, simd string // the flags that say so
 		sqtt.Target
-	}{{fmt.Sprintf("--array %d --unit %d --simd %d", o.Array, o.Unit, o.SIMD), t.Target}}
+	}
+	places := []place{{fmt.Sprintf("--array %d", o.Array), fmt.Sprintf("--unit %d", o.Unit), fmt.Sprintf("--simd %d", o.SIMD), t.Target}}
 	for _, s := range o.EngineUnits {
 		_, unit, err := parseEngineUnit(s)
 		if err != nil {
@@ -67,23 +69,17 @@ func (o *traceFlags) fitUnits(g *gpu.GPU, t *session.TraceOptions) error {
 		if g.Family == gpu.GFX9 && strings.Count(s, "/") > 1 {
 			return fmt.Errorf("--engine-unit %s: on %s --simds chooses the SIMDs, of all engines alike: leave the /%d out", s, g.Target, unit.SIMD)
 		}
-		units = append(units, struct {
-			flag string
-			sqtt.Target
-		}{"--engine-unit " + s, unit})
+		flag := "--engine-unit " + s
+		places = append(places, place{flag, flag, flag, unit})
 	}
-	for _, u := range units {
+	for _, p := range places {
 		switch {
-		case u.Array >= g.SAs:
-			return fmt.Errorf("%s: %s has arrays 0 to %d", u.flag, g.Name, g.SAs-1)
-		case u.Unit >= g.Units:
-			what := "WGPs"
-			if g.Family == gpu.GFX9 {
-				what = "CUs"
-			}
-			return fmt.Errorf("%s: an array of %s has %s 0 to %d", u.flag, g.Name, what, g.Units-1)
-		case u.SIMD > lastSIMD:
-			return fmt.Errorf("%s: a unit has SIMDs 0 to %d", u.flag, lastSIMD)
+		case p.Array >= g.SAs:
+			return fmt.Errorf("%s: an engine of %s has arrays 0 to %d", p.array, g.Name, g.SAs-1)
+		case p.Unit >= g.Units:
+			return fmt.Errorf("%s: an array of %s has %ss 0 to %d", p.unit, g.Name, report.UnitName(g.Family), g.Units-1)
+		case p.SIMD > lastSIMD:
+			return fmt.Errorf("%s: a unit has SIMDs 0 to %d", p.simd, lastSIMD)
 		}
 	}
 	return nil

@@ -52,7 +52,7 @@ func picos(cycles int64, psPerCycle float64) int64 {
 type slot struct{ cu, simd, slot int }
 
 func (s slot) lane(f gpu.Family) string {
-	return fmt.Sprintf("array %d %s %d SIMD %d slot %d", arrayOf(f, s.cu), unitName(f), unitOf(f, s.cu), s.simd, s.slot)
+	return fmt.Sprintf("array %d %s %d SIMD %d slot %d", arrayOf(f, s.cu), UnitName(f), unitOf(f, s.cu), s.simd, s.slot)
 }
 
 // compare orders by unit, SIMD, slot.

@@ -274,7 +274,7 @@ func (v *CounterValue) measured() (n int) {
 func (t *Counted) Tables(limit int) []Table {
 	ds := dispatchTable(t.Device.title())
 	vs := Table{Title: "counters", Columns: []Column{Number("dispatch"), Text("counter"), Text("block"), Number("total"), Number("per wave"), Number("units"), Text("reason")}}
-	unit := strings.ToLower(unitName(t.family))
+	unit := strings.ToLower(UnitName(t.family))
 	us := Table{Title: "units", Columns: []Column{
 		Number("dispatch"), Text("counter"), Number("die"), Number("instance"), Number("engine"), Number("array"), Number(unit), Number("value"),
 	}}
@@ -320,7 +320,7 @@ func (u *UnitValue) text() string {
 func (t *Counted) CSV() *Table {
 	head := []Column{Number("dispatch"), Text("kernel"), Text("simulated"), Number("waves_launched"), Text("counter"), Text("block")}
 	if t.PerUnit {
-		head = append(head, Number("die"), Number("instance"), Number("engine"), Number("array"), Number(strings.ToLower(unitName(t.family))))
+		head = append(head, Number("die"), Number("instance"), Number("engine"), Number("array"), Number(strings.ToLower(UnitName(t.family))))
 	}
 	out := &Table{Columns: append(head, Number("value"), Text("at_least"), Text("reason"))}
 	for i := range t.Dispatches {

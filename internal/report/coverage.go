@@ -49,7 +49,7 @@ func (t *Traced) detail(c *capture.Capture) {
 		if tr.Detail == nil {
 			continue
 		}
-		where := fmt.Sprintf("engine %d array %d %s %d SIMD %d", tr.Engine, tr.Detail.Array, unitName(t.family), tr.Detail.Unit, tr.Detail.SIMD)
+		where := fmt.Sprintf("engine %d array %d %s %d SIMD %d", tr.Engine, tr.Detail.Array, UnitName(t.family), tr.Detail.Unit, tr.Detail.SIMD)
 		if tr.Detail.SIMD < 0 {
 			which := "every SIMD"
 			if m := tr.Detail.SIMDs; m != 0 {

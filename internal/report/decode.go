@@ -293,8 +293,8 @@ func (s *Stream) eachMarker(f func(m [2]int64)) error {
 	return err
 }
 
-// unitName is what CU numbers count in a family.
-func unitName(f gpu.Family) string {
+// UnitName is what CU numbers count in a family.
+func UnitName(f gpu.Family) string {
 	if f == gpu.GFX9 {
 		return "CU"
 	}
@@ -305,7 +305,7 @@ func unitName(f gpu.Family) string {
 func (d *Decoded) unitColumn() Column {
 	name := ""
 	for i := range d.Streams {
-		if n := strings.ToLower(unitName(d.Streams[i].family)); name == "" || n == name {
+		if n := strings.ToLower(UnitName(d.Streams[i].family)); name == "" || n == name {
 			name = n
 		} else {
 			name = "unit"

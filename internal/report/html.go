@@ -155,7 +155,7 @@ func (q *Quality) lacks() string {
 
 func (h *Hot) pageData() (*pageData, error) {
 	d := &pageData{
-		Unit: unitName(h.family), Units: [][2]int{}, Objects: append([]string{}, h.code.names...), Cycles: h.Profile.Total.Cycles(), Streams: []pageStream{}, Sites: make([]pageSite, len(h.Profile.Insts)), Branches: []string{}, Code: []pageFunc{},
+		Unit: UnitName(h.family), Units: [][2]int{}, Objects: append([]string{}, h.code.names...), Cycles: h.Profile.Total.Cycles(), Streams: []pageStream{}, Sites: make([]pageSite, len(h.Profile.Insts)), Branches: []string{}, Code: []pageFunc{},
 		Advice: h.Advise(), Notes: []capture.Note{}, Text: map[string]string{},
 	}
 	for _, p := range h.parts {

@@ -318,7 +318,7 @@ func markerSums(list []MarkerSpan, limit int) Table {
 
 func markerTable(list []MarkerSpan, f gpu.Family, limit int) Table {
 	t := Table{Title: "markers", Columns: []Column{
-		Number("dispatch"), Number("engine"), Number("array"), Number(strings.ToLower(unitName(f))), Number("simd"), Number("slot"), Number("wave start"),
+		Number("dispatch"), Number("engine"), Number("array"), Number(strings.ToLower(UnitName(f))), Number("simd"), Number("slot"), Number("wave start"),
 		Number("start"), Number("stop"), Number("cycles"), Number("depth"), Text("kind"), Text("marker"),
 	}}
 	files := len(list) > 0 && list[0].File != ""

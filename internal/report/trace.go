@@ -271,7 +271,7 @@ func unitOf(f gpu.Family, cu int) int  { return sqtt.Wave{CU: uint8(cu)}.Unit(f)
 func (t *Traced) Tables(limit int) []Table {
 	ds := dispatchTable(t.title(), Number("traced"), Number("cycles"))
 	ws := Table{Title: "waves", Columns: []Column{
-		Number("dispatch"), Number("engine"), Number("array"), Number(strings.ToLower(unitName(t.family))), Number("simd"), Number("slot"),
+		Number("dispatch"), Number("engine"), Number("array"), Number(strings.ToLower(UnitName(t.family))), Number("simd"), Number("slot"),
 		Number("start"), Number("stop"), Number("cycles"),
 	}}
 	total := 0
@@ -369,7 +369,7 @@ func triple(v [3]uint32) string {
 // CSV is one row a wave.
 func (t *Traced) CSV() *Table {
 	out := &Table{Columns: []Column{
-		Number("dispatch"), Text("kernel"), Text("simulated"), Number("engine"), Number("array"), Number(strings.ToLower(unitName(t.family))),
+		Number("dispatch"), Text("kernel"), Text("simulated"), Number("engine"), Number("array"), Number(strings.ToLower(UnitName(t.family))),
 		Number("simd"), Number("slot"), Number("start"), Number("stop"), Number("lanes"),
 	}}
 	for i := range t.Dispatches {

@@ -81,7 +81,7 @@ func (h *Hot) eachWave(f func(w *WaveCost)) {
 // Tables is the view for people.
 func (l *WaveList) Tables(limit int) []Table {
 	h := l.hot
-	unit := strings.ToLower(unitName(h.family))
+	unit := strings.ToLower(UnitName(h.family))
 	t := Table{Title: fmt.Sprintf("waves with instructions on %s", h.Device.title()), Columns: []Column{
 		Number("dispatch"), Number("engine"), Number("array"), Number(unit), Number("simd"), Number("slot"), Number("start"), Number("cycles"),
 		Number("idle %"), Number("stall %"), Number("issue %"), Number("hidden %"), Number("instructions"), Text("kernel"),
@@ -138,7 +138,7 @@ func (l *WaveList) Tables(limit int) []Table {
 
 // occupancy says how many waves each engine, and the unit and the SIMD that ran most of its waves, held at once.
 func (l *WaveList) occupancy() Table {
-	unit := unitName(l.hot.family)
+	unit := UnitName(l.hot.family)
 	t := Table{Title: "occupancy, of all waves in the traces", Columns: []Column{
 		Number("dispatch"), Number("engine"), Number("waves"), Number("most at once"), Number("mean"), Number(unit + "s used"), Number("most on a " + unit),
 		Number("mean on a " + unit), Number("SIMDs used"), Number("most on a SIMD"), Number("mean on a SIMD"),
@@ -290,7 +290,7 @@ func (l *WaveList) WriteCSV(w io.Writer) error {
 	h := l.hot
 	cw := csv.NewWriter(w)
 	row := []string{
-		"dispatch", "kernel", "simulated", "engine", "array", strings.ToLower(unitName(h.family)), "simd", "slot", "start", "stop", "cycles", "idle", "stall", "issue", "hidden", "instructions", "kind", "name", "depth", "file",
+		"dispatch", "kernel", "simulated", "engine", "array", strings.ToLower(UnitName(h.family)), "simd", "slot", "start", "stop", "cycles", "idle", "stall", "issue", "hidden", "instructions", "kind", "name", "depth", "file",
 	}
 	if err := cw.Write(row); err != nil {
 		return err
