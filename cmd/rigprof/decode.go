@@ -250,8 +250,8 @@ func noTrace(name string, head []byte) error {
 		return fmt.Errorf("%s holds code, no trace: give it with --code %s@BASE beside the trace files; 'rigprof trace %s' records its kernels", name, name, name)
 	}
 	if k := kindOf(head); k.sure {
-		if k.try == unpack {
-			return fmt.Errorf("%s is no trace file but %s: %s", name, k.what, unpack)
+		if try := k.wrapped(); try != "" {
+			return fmt.Errorf("%s is no trace file but %s: %s", name, k.what, try)
 		}
 		return fmt.Errorf("%s is no trace file but %s", name, k.what)
 	}

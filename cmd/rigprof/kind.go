@@ -29,8 +29,17 @@ type kind struct {
 
 const (
 	unpack  = "unpack it first"
+	pull    = "fetch the file itself (git lfs pull)"
 	compile = "compile and link it for the GPU first (clang --target=amdgcn-amd-amdhsa -mcpu=gfx1100, hipcc --offload-arch=gfx1100 --genco)"
 )
+
+// wrapped is what to do where the file that was wanted, whichever it is, may be behind this one; else nothing.
+func (k kind) wrapped() string {
+	if k.try == unpack || k.try == pull {
+		return k.try
+	}
+	return ""
+}
 
 // magics are the beginnings of files that turn up beside code objects. Where several fit, the first counts.
 var magics = []struct {
@@ -52,7 +61,7 @@ var magics = []struct {
 	{"MZ", kind{what: "a Windows program", try: "its code objects cannot be taken out here: give them as files (.co, .hsaco)"}},
 	{"\xcf\xfa\xed\xfe", kind{what: "a macOS program"}},
 	{"\x00asm", kind{what: "WebAssembly"}},
-	{"version https://git-lfs", kind{what: "a Git LFS pointer", try: "fetch the file itself (git lfs pull)"}},
+	{"version https://git-lfs", kind{what: "a Git LFS pointer", try: pull}},
 }
 
 // elfMachines names e_machine where the code is for a processor that people run programs on.
@@ -184,6 +193,8 @@ func captureError(name string, head []byte, err error) error {
 	switch {
 	case capture.IsCapture(head):
 		return fmt.Errorf("%s has no more than the first %d bytes of a rigprof capture: take a whole copy of it", name, len(head))
+	case k.wrapped() != "":
+		try = "; " + k.try
 	case k.trace:
 		try = "; 'rigprof decode' reads it, and hotspots, annotate, waves and export do"
 	case bytes.HasPrefix(head, []byte("\x7fELF")):
