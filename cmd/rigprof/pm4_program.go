@@ -105,6 +105,7 @@ func (o *programOptions) program(name string) ([]uint32, *gpu.GPU, error) {
 	if err := o.apply(&t); err != nil {
 		return nil, nil, err
 	}
+	t.DetailAuto = false // that is for launches: a program alone has its own default
 	err = o.fit(g, &t, func(e int) string {
 		if harvested(live, e) {
 			return "--live has no unit of it"

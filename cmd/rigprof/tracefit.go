@@ -104,13 +104,19 @@ func (o *traceFlags) fitEngines(g *gpu.GPU, t *session.TraceOptions, untraced fu
 			return err
 		}
 	}
-	var traced []int
-	for e := range g.Engines() {
-		if untraced(e) == "" {
-			traced = append(traced, e)
+	detail := t.Detail
+	if t.DetailAuto {
+		var traced []int
+		for e := range g.Engines() {
+			if untraced(e) == "" {
+				traced = append(traced, e)
+			}
 		}
+		detail = session.AutoDetail(traced)
 	}
-	auto := session.AutoDetail(traced)
+	if detail == nil {
+		detail = []int{0, 1} // a program's own default
+	}
 	for _, s := range o.EngineUnits {
 		e, _, err := parseEngineUnit(s)
 		if err != nil {
@@ -119,7 +125,7 @@ func (o *traceFlags) fitEngines(g *gpu.GPU, t *session.TraceOptions, untraced fu
 		if err := check("--engine-unit "+s, e); err != nil {
 			return err
 		}
-		if t.DetailAuto && t.Engines != nil && !slices.Contains(auto, e) && (auto != nil || e > 1) {
+		if !t.DetailAll && len(detail) > 0 && !slices.Contains(detail, e) { // with none the unit is a register's alone, as --unit is
 			return fmt.Errorf("--engine-unit %s: engine %d traces no instructions; name it in --detail-engines", s, e)
 		}
 	}

@@ -50,7 +50,7 @@ func (o *traceFlags) apply(t *session.TraceOptions) error {
 	case "none":
 		t.Detail = []int{}
 	case "auto":
-		t.DetailAuto = true // a program alone has its own default: 0,1
+		t.DetailAuto = true
 	default:
 		if t.Detail, err = intList("detail-engines", o.Detail, "all"); err != nil {
 			return err
@@ -91,11 +91,6 @@ func (o *traceFlags) apply(t *session.TraceOptions) error {
 	}{{"tokens", o.Tokens}, {"wave-types", o.WaveTypes}, {"trace-counters", o.Counters}} {
 		if l.list != nil && len(l.list) == 0 {
 			return fmt.Errorf("--%s names nothing", l.flag)
-		}
-	}
-	for engine := range t.Units {
-		if !t.DetailAll && (t.Detail == nil && engine > 1 && t.Engines == nil || len(t.Detail) > 0 && !slices.Contains(t.Detail, engine)) {
-			return fmt.Errorf("--engine-unit %d=…: engine %d traces no instructions; name it in --detail-engines", engine, engine)
 		}
 	}
 	for i, name := range o.Counters {
