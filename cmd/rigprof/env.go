@@ -142,8 +142,8 @@ func (e *env) configure(cmd *cobra.Command) error {
 		if f.Changed || first != nil || f.Name == "help" || f.Name == "config" {
 			return
 		}
-		key := f.Name
-		if _, ok := os.LookupEnv("RIGPROF_" + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))); !ok {
+		key, variable := f.Name, "RIGPROF_"+strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		if os.Getenv(variable) == "" {
 			if own := cmd.Name() + "." + f.Name; e.Config.InConfig(cmd.Name()) && e.Config.IsSet(own) {
 				key = own
 			}
@@ -151,8 +151,9 @@ func (e *env) configure(cmd *cobra.Command) error {
 		if !e.Config.IsSet(key) {
 			return
 		}
-		env := "RIGPROF_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		if e.settings[f.Name] = env; os.Getenv(env) == "" {
+		if os.Getenv(variable) != "" { // viper takes an empty one as unset
+			e.settings[f.Name] = variable
+		} else {
 			e.settings[f.Name] = e.Config.ConfigFileUsed()
 		}
 		values := []string{e.Config.GetString(key)}
