@@ -157,8 +157,14 @@ func (c *clockWatch) doubts(s *StreamFile, bytes int64, end sqtt.Cycles) (d sqtt
 	return d
 }
 
-// doubtAdvice is what to do about times that cannot be.
-const doubtAdvice = "bytes are missing or wrong there: durations across that place are wrong"
+// doubtAdvice is what to know about times that cannot be.
+func doubtAdvice(k sqtt.DoubtKind) string {
+	what := "bytes are missing or wrong there"
+	if k == sqtt.DoubtRefReverse || k == sqtt.DoubtSlow { // the reference clock runs on between recordings, shader time begins at 0 in each
+		what += ", or another recording begins: read one at a time"
+	}
+	return what + "; durations across that place are wrong"
+}
 
 // doubtText tells of times that cannot be: the first place, with what contradicts what, and how much is doubtful in all.
 func doubtText(d *sqtt.Doubts, l *sqtt.ClockLimits) string {

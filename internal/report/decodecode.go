@@ -97,11 +97,11 @@ func (d *Decoded) WithCode(target string, codeFiles []CodeFile) error {
 		})
 		fits[i] = table.fits
 	})
-	strays := strays{}
+	all := strays{}
 	for _, l := range lost {
-		strays.join(l)
+		all.join(l)
 	}
-	strays.note(&d.Quality, code)
+	all.note(&d.Quality, code)
 	for i, n := range unplaced {
 		if errs[i] != nil {
 			return fmt.Errorf("%s: %w", d.Streams[i].File, errs[i])

@@ -186,7 +186,7 @@ func (g *grouped) losses(name string, r *scanned) {
 		g.add(name, capture.Warning, "the trace stalled the waves: nothing is lost, but times are the trace's too", "trace fewer tokens, or instructions on fewer engines")
 	}
 	if r.doubts.N > 0 {
-		g.add(name, capture.Warning, doubtText(&r.doubts, &r.clock.limits), doubtAdvice)
+		g.add(name, capture.Warning, doubtText(&r.doubts, &r.clock.limits), doubtAdvice(r.doubts.First.Kind))
 	}
 	if l.UnknownBits > 0 {
 		g.add(name, capture.Loss, "bits that match no token", "is the target right, and the file whole?")
