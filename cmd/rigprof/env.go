@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -237,7 +238,8 @@ func settingsOf(cmd *cobra.Command, known map[string]bool) {
 // regular file (a device, a pipe) is written to as it stands.
 func (e *env) output(path string, write func(w io.Writer) error) error {
 	if path == "" || path == "-" {
-		return buffered(e.Out, write)
+		data, err := buffered(e.Out, write)
+		return cmp.Or(err, data)
 	}
 	mode := os.FileMode(0o644)
 	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
@@ -250,11 +252,8 @@ func (e *env) output(path string, write func(w io.Writer) error) error {
 		if err != nil {
 			return fmt.Errorf("write: %w", err)
 		}
-		err = buffered(f, write)
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-		return err
+		data, err := buffered(f, write)
+		return cmp.Or(err, f.Close(), data)
 	}
 	if dst, err := filepath.EvalSymlinks(path); err == nil {
 		path = dst // the file changes, the link stays
@@ -271,28 +270,27 @@ func (e *env) output(path string, write func(w io.Writer) error) error {
 		_ = os.Remove(f.Name()) // fails once renamed, as it should
 		e.unfinished.Delete(f.Name())
 	}()
-	err = buffered(f, write)
-	if cerr := f.Chmod(mode); err == nil {
-		err = cerr
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
+	data, err := buffered(f, write)
+	err = cmp.Or(err, f.Chmod(mode), f.Close())
+	if err == nil && data == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
+	if data != nil {
+		return data
+	}
 	e.notef("wrote %s", path)
 	return nil
 }
 
-func buffered(w io.Writer, write func(w io.Writer) error) error {
+// buffered calls write with w behind a buffer. It tells what write failed of for want of data, and what w failed of, apart.
+func buffered(w io.Writer, write func(w io.Writer) error) (data, err error) {
 	bw := bufio.NewWriterSize(w, 1<<16)
-	err := write(bw)
-	if ferr := bw.Flush(); err == nil {
-		err = ferr
+	data = write(bw)
+	if err = bw.Flush(); err != nil { // also what it failed of before: write may only pass that on
+		data = nil
 	}
-	return err
+	return data, err
 }
