@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// overclock is how much faster than the fastest model's stated clock a GPU may run: captures of an RX 9070 XT are at 3.5 GHz, where AMD states 2.97.
+	// overclock is how much faster than the fastest model's stated clock a GPU may run: captures of an RX 9070 XT are at 3.4 GHz, where AMD states 2.97.
 	overclock = 1.5
 	// longestStep, in seconds, is what no token of a trace file passes: a trace of some milliseconds is usual, and hardware writes a token now and then.
 	longestStep = 3600
