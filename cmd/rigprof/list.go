@@ -203,6 +203,53 @@ func listMetrics(args []string) (listing, error) {
 	return l, nil
 }
 
+// kernelRow is a kernel in JSON.
+type kernelRow struct {
+	Target    string      `json:"target"`
+	Kernel    string      `json:"kernel"`
+	Demangled string      `json:"demangled"`
+	Args      []kernelArg `json:"args"`
+	Wave      *int        `json:"wave"`
+	VGPRs     *int        `json:"vgprs"` // allocated, as its descriptor asks; null: the file does not say where that is
+	SGPRs     *int        `json:"sgprs"` // used, as its metadata says: from gfx10 on every wave has 128; null: no metadata
+	LDS       uint32      `json:"lds_bytes"`
+	Scratch   uint32      `json:"scratch_bytes"`
+	Stripped  bool        `json:"stripped"` // no symbol says where it is: its metadata is all there is
+}
+
+type kernelArg struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Kind   string `json:"kind"`
+	Offset uint32 `json:"offset"`
+	Size   uint32 `json:"size"`
+}
+
+// placedKernel is the row of a kernel whose descriptor was found.
+func placedKernel(o *codeobj.Object, k *codeobj.Kernel) kernelRow {
+	wave, vgprs := k.Descriptor.WaveSize(), k.Descriptor.VGPRs(o.Target.Processor)
+	r := kernelRow{
+		Target: o.Target.String(), Kernel: k.Name, Demangled: k.Demangled, Wave: &wave, VGPRs: &vgprs,
+		LDS: k.Descriptor.GroupBytes, Scratch: k.Descriptor.PrivateBytes,
+	}
+	if n := int(k.SGPRs); k.HasMeta {
+		r.SGPRs = &n
+	}
+	return r
+}
+
+// unplacedKernel is the row of a kernel of which there is metadata alone.
+func unplacedKernel(o *codeobj.Object, m *codeobj.Meta) kernelRow {
+	sgprs := int(m.SGPRs)
+	r := kernelRow{
+		Target: o.Target.String(), Kernel: m.Name, Demangled: codeobj.Demangle(m.Name), SGPRs: &sgprs, LDS: m.GroupBytes, Scratch: m.PrivateBytes, Stripped: true,
+	}
+	if wave := int(m.WaveSize); wave > 0 {
+		r.Wave = &wave
+	}
+	return r
+}
+
 // listKernels lists every kernel of every code object in a file.
 func (e *env) listKernels(path string) (listing, error) {
 	data, err := e.codeFile(path)
@@ -213,35 +260,17 @@ func (e *env) listKernels(path string) (listing, error) {
 	if err != nil {
 		return listing{}, codeFileError(path, data, err)
 	}
-	type arg struct {
-		Name   string `json:"name"`
-		Type   string `json:"type"`
-		Kind   string `json:"kind"`
-		Offset uint32 `json:"offset"`
-		Size   uint32 `json:"size"`
-	}
-	type row struct {
-		Target    string `json:"target"`
-		Kernel    string `json:"kernel"`
-		Demangled string `json:"demangled"`
-		Args      []arg  `json:"args"`
-		Wave      *int   `json:"wave"`
-		VGPRs     *int   `json:"vgprs"` // allocated, as its descriptor asks; null: the file does not say where that is
-		SGPRs     *int   `json:"sgprs"` // used, as its metadata says: from gfx10 on every wave has 128; null: no metadata
-		LDS       uint32 `json:"lds_bytes"`
-		Scratch   uint32 `json:"scratch_bytes"`
-		Stripped  bool   `json:"stripped"` // no symbol says where it is: its metadata is all there is
-	}
 	l := listing{table: report.Table{Columns: []report.Column{
 		report.Text("target"), report.Text("kernel"), report.Text("arguments"), report.Number("wave"), report.Number("vgprs_allocated"), report.Number("sgprs_used"),
 		report.Number("lds"), report.Number("scratch"), report.Text("stripped"),
 	}}}
-	rows := []row{}
+	rows := []kernelRow{}
 	var unplaced []string
-	add := func(r row, m *codeobj.Meta, known bool) {
+	add := func(r kernelRow, m *codeobj.Meta, known bool) {
 		var text []string
+		r.Args = []kernelArg{}
 		for _, a := range m.Args {
-			r.Args = append(r.Args, arg{a.Name, a.TypeName, a.Kind, a.Offset, a.Size})
+			r.Args = append(r.Args, kernelArg{a.Name, a.TypeName, a.Kind, a.Offset, a.Size})
 			if !a.Hidden() {
 				text = append(text, argText(&a))
 			}
@@ -264,36 +293,20 @@ func (e *env) listKernels(path string) (listing, error) {
 		}
 		for i := range o.Kernels {
 			k := &o.Kernels[i]
-			wave, vgprs := k.Descriptor.WaveSize(), k.Descriptor.VGPRs(o.Target.Processor)
-			var sgprs *int
-			if n := int(k.SGPRs); k.HasMeta {
-				sgprs = &n
-			}
-			add(row{
-				Target: o.Target.String(), Kernel: k.Name, Demangled: k.Demangled, Args: []arg{}, Wave: &wave, VGPRs: &vgprs,
-				SGPRs: sgprs, LDS: k.Descriptor.GroupBytes, Scratch: k.Descriptor.PrivateBytes,
-			}, &k.Meta, k.HasMeta)
+			add(placedKernel(o, k), &k.Meta, k.HasMeta)
 		}
 		for i := range o.Unplaced {
 			m := &o.Unplaced[i]
 			unplaced = append(unplaced, m.Name)
-			sgprs := int(m.SGPRs)
-			r := row{
-				Target: o.Target.String(), Kernel: m.Name, Demangled: codeobj.Demangle(m.Name), Args: []arg{},
-				SGPRs: &sgprs, LDS: m.GroupBytes, Scratch: m.PrivateBytes, Stripped: true,
-			}
-			if wave := int(m.WaveSize); wave > 0 {
-				r.Wave = &wave
-			}
-			add(r, m, true)
+			add(unplacedKernel(o, m), m, true)
 			l.table.Notes = append(l.table.Notes, fmt.Sprintf("%s, kernel %s: %s", o.Target, codeobj.Demangle(m.Name), m.Unplaced()))
 		}
 	}
 	l.doc = struct {
-		Schema   string   `json:"schema"`
-		File     string   `json:"file"`
-		Kernels  []row    `json:"kernels"`
-		Unplaced []string `json:"unplaced,omitempty"` // no symbol says where they are
+		Schema   string      `json:"schema"`
+		File     string      `json:"file"`
+		Kernels  []kernelRow `json:"kernels"`
+		Unplaced []string    `json:"unplaced,omitempty"` // no symbol says where they are
 	}{"rigprof/kernels/1", path, rows, unplaced}
 	return l, nil
 }
