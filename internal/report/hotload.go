@@ -378,91 +378,111 @@ func (s *hotStream) feed(load *hotLoad, run *analysis.Run) (cut int) {
 		}
 		return 0
 	}
-	s.called = 0
-	if s.scanned == nil {
-		s.strays = strays{}
-	}
 	prog := programOf(load.arch, load.code)
-	sites := newSiteTable(run, prog, load.code, load.other, cmp.Or(s.siteRoom, maxSiteRoom))
-	type life struct {
-		*analysis.Life
-		kernel int32
-		cut    *cutOff
+	f := feeding{
+		stream: s, load: load, run: run, sites: newSiteTable(run, prog, load.code, load.other, cmp.Or(s.siteRoom, maxSiteRoom)),
+		open: map[[3]uint8]*liveWave{}, kernels: map[uint64]int32{}, strays: strays{},
 	}
-	cutRecords := int64(0)
-	open := map[[3]uint8]life{}
-	kernels := map[uint64]int32{} // by the first address of waves
-	var recs []analysis.Inst
 	var w sqtt.Walker
-	w.Reset(s.Family, sqtt.WalkOptions{Header: s.Header, CU: s.cu}, prog, func(p *sqtt.WaveInsts) {
-		key := [3]uint8{p.Wave.CU, p.Wave.SIMD, p.Wave.Slot}
-		l := open[key]
-		if l.Life == nil {
-			l.Life = run.Begin(analysis.Wave{
-				Dispatch: int(s.dispatch), Engine: int(s.engine), CU: int(p.Wave.CU), SIMD: int(p.Wave.SIMD), Slot: int(p.Wave.Slot), Start: int64(p.Wave.Start),
-			})
-			l.cut = new(cutOff)
-			open[key] = l
-		}
-		recs = recs[:0]
-		for i := range p.Insts {
-			in := &p.Insts[i]
-			if l.kernel == 0 && in.PC != 0 {
-				k, known := kernels[in.PC]
-				if !known {
-					k = load.kernelAt(s, in.PC)
-					kernels[in.PC] = k
-				}
-				if l.kernel = k; k > 0 {
-					open[key] = l
-					if in.PC != p.StartPC && load.called(k) {
-						s.called++
-					}
-				}
-			}
-			site := sites.of(l.kernel, in)
-			sites.fits[site].add(in.Category)
-			l.cut.add(in)
-			recs = append(recs, analysis.Inst{Time: int64(in.Time), Stall: clamp32(in.Stall), Dur: clamp32(in.Dur), Site: site})
-		}
-		run.Add(l.Life, recs)
-		if p.Last {
-			delete(open, key)
-			if s.scanned == nil {
-				s.strays.add(p.StartPC, load.code)
-			}
-			cutRecords += l.cut.end(&p.Wave, p.StartPC)
-			if p.Wave.Start < 0 || p.Wave.Stop < 0 && run.Ran(l.Life) {
-				cut++
-			}
-			run.End(l.Life, int64(p.Wave.Stop))
-			return
-		}
-		ready, issue := int64(math.MaxInt64), int64(math.MaxInt64)
-		for i := range p.Open {
-			in := &p.Open[i]
-			ready = min(ready, int64(in.Time))
-			if in.PC == 0 || run.Busy(sites.of(l.kernel, in)) {
-				issue = min(issue, int64(in.Time)+int64(in.Stall))
-			}
-		}
-		l.Open(ready, issue)
-	})
+	w.Reset(s.Family, sqtt.WalkOptions{Header: s.Header, CU: s.cu}, prog, f.part)
 	o.walker = &w
 	o.piece = func() {
 		w.Flush()
 		run.Advance(int64(w.Now()))
 	}
 	r := s.scan(o)
+	s.called = f.called
 	switch {
 	case s.scanned == nil:
-		s.scanned = r
-		s.part.unplaced, s.part.cut, s.part.fits = w.Unplaced(), cutRecords, sites.objects()
+		s.scanned, s.strays = r, f.strays
+		s.part.unplaced, s.part.cut, s.part.fits = w.Unplaced(), f.cutRecords, f.sites.objects()
 		s.crowd.close()
 	case s.scanned.err == nil:
 		s.failed = cmp.Or(s.failed, r.err)
 	}
-	return cut
+	return f.cut
+}
+
+// feeding is what one turn through a stream keeps.
+type feeding struct {
+	stream *hotStream
+	load   *hotLoad
+	run    *analysis.Run
+	sites  *siteTable
+
+	open    map[[3]uint8]*liveWave // by CU, SIMD and slot
+	kernels map[uint64]int32       // by the first address of waves
+	recs    []analysis.Inst        // of one part, used again
+
+	called, cutRecords int64
+	cut                int
+	strays             strays
+}
+
+// liveWave is a traced wave that runs.
+type liveWave struct {
+	*analysis.Life
+	kernel int32 // 0: not known yet
+	cut    cutOff
+}
+
+// part takes some of a wave's instructions, or its end.
+func (f *feeding) part(p *sqtt.WaveInsts) {
+	key := [3]uint8{p.Wave.CU, p.Wave.SIMD, p.Wave.Slot}
+	l := f.open[key]
+	if l == nil {
+		l = &liveWave{Life: f.run.Begin(analysis.Wave{
+			Dispatch: int(f.stream.dispatch), Engine: int(f.stream.engine), CU: int(p.Wave.CU), SIMD: int(p.Wave.SIMD), Slot: int(p.Wave.Slot), Start: int64(p.Wave.Start),
+		})}
+		f.open[key] = l
+	}
+	f.recs = f.recs[:0]
+	for i := range p.Insts {
+		in := &p.Insts[i]
+		if l.kernel == 0 && in.PC != 0 {
+			f.place(l, p.StartPC, in.PC)
+		}
+		site := f.sites.of(l.kernel, in)
+		f.sites.fits[site].add(in.Category)
+		l.cut.add(in)
+		f.recs = append(f.recs, analysis.Inst{Time: int64(in.Time), Stall: clamp32(in.Stall), Dur: clamp32(in.Dur), Site: site})
+	}
+	f.run.Add(l.Life, f.recs)
+	if p.Last {
+		delete(f.open, key)
+		f.end(l, p)
+		return
+	}
+	ready, issue := int64(math.MaxInt64), int64(math.MaxInt64)
+	for i := range p.Open {
+		in := &p.Open[i]
+		ready = min(ready, int64(in.Time))
+		if in.PC == 0 || f.run.Busy(f.sites.of(l.kernel, in)) {
+			issue = min(issue, int64(in.Time)+int64(in.Stall))
+		}
+	}
+	l.Open(ready, issue)
+}
+
+// place finds a wave's kernel by the first address that is known of it.
+func (f *feeding) place(l *liveWave, start, pc uint64) {
+	k, known := f.kernels[pc]
+	if !known {
+		k = f.load.kernelAt(f.stream, pc)
+		f.kernels[pc] = k
+	}
+	if l.kernel = k; k > 0 && pc != start && f.load.called(k) {
+		f.called++
+	}
+}
+
+func (f *feeding) end(l *liveWave, p *sqtt.WaveInsts) {
+	f.strays.add(p.StartPC, f.load.code)
+	f.cutRecords += l.cut.end(&p.Wave, p.StartPC)
+	if p.Wave.Start < 0 || p.Wave.Stop < 0 && f.run.Ran(l.Life) {
+		f.cut++
+	}
+	f.run.End(l.Life, int64(p.Wave.Stop))
 }
 
 func clamp32(n uint32) int32 { return int32(min(n, 1<<31-1)) }
