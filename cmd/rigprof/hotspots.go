@@ -155,7 +155,7 @@ func codeFlagError(value string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("--code %s: %w", value, folder("it", aCode, err))
+	return fmt.Errorf("--code %s: %w", value, folder("it", theCode, err))
 }
 
 func newHotspotsCmd(e *env) *cobra.Command {
@@ -309,7 +309,7 @@ func isTerminal(w io.Writer) bool {
 }
 
 // sourceNote wraps what reads source lines of a folder that somebody named; call note at the end: it tells if none was found.
-func (e *env) sourceNote(dir string, named bool) (read func(string, int) (string, bool), note func()) {
+func (e *env) sourceNote(dir string, chosen bool) (read func(string, int) (string, bool), note func()) {
 	asked, found, lines := false, false, sources(dir)
 	read = func(file string, line int) (string, bool) {
 		s, ok := lines(file, line)
@@ -318,7 +318,7 @@ func (e *env) sourceNote(dir string, named bool) (read func(string, int) (string
 	}
 	return read, func() {
 		switch {
-		case !named || found:
+		case !chosen || found:
 		case !asked:
 			e.notef("--source %s: no instruction that ran tells which line of source it is from (compile with -g)", dir)
 		default:

@@ -111,7 +111,7 @@ func kindOf(data []byte) kind {
 func firstLine(data []byte) string {
 	const look, show = 512, 40
 	head := data[:min(len(data), look)]
-	for end := len(head); end >= 64 && len(head) > end-utf8.UTFMax && !utf8.Valid(head); { // a character may be cut there
+	for end := len(head); end >= 64 && len(head) > end-utf8.UTFMax && !utf8.Valid(head); { // a character may be cut where a file's beginning was
 		head = head[:len(head)-1]
 	}
 	if !utf8.Valid(head) || bytes.ContainsFunc(head, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
@@ -154,7 +154,6 @@ func folder(name, instead string, err error) error {
 
 // What to name instead of a folder.
 const (
-	aCode    = "a code object, or a file with one inside"
 	aTrace   = "the trace files in it (*.sqtt, *.att), or a capture"
 	aCapture = "a capture in it (*.rigprof)"
 )
@@ -165,7 +164,7 @@ func (e *env) codeFile(name string) ([]byte, error) {
 		return io.ReadAll(e.In)
 	}
 	data, err := os.ReadFile(name)
-	return data, folder(name, aCode, err)
+	return data, folder(name, theCode, err)
 }
 
 // codeFileError is err of reading a file's code objects, with the file's name. Of a file that is none it tells what it is.

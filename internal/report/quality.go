@@ -69,7 +69,7 @@ func whyNothing(notes []capture.Note) string {
 			return n.Advice
 		}
 	}
-	return "a kernel of s_endpgm alone shows none; else trace them: --detail-engines, --unit, --simd"
+	return "a kernel of s_endpgm alone shows none; else trace them: --detail-engines, --unit and --simd of 'rigprof trace' choose where"
 }
 
 // noLanes is why no output tells how many lanes an instruction had. Tokens and their fields: AMD rocprof-trace-decoder (MIT), which skips the one
