@@ -31,7 +31,7 @@ func newDecodeCmd(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "decode [flags] FILE...",
 		Short: "Decode thread trace files of any AMD tool: waves, tokens, clock",
-		Long: `Decode thread trace files: the bytes that shader engines wrote, one file an engine.
+		Long: `Decode thread trace files: the bytes that shader engines wrote, one file an engine. - is standard input.
 
 In csv and json "cu" is the number that tokens have: on gfx9 the CU, on gfx11 array*8 + WGP, on gfx12 array*16 + WGP. The table has array and unit apart.
 
