@@ -261,9 +261,11 @@ func programOf(arch isa.Arch, code []loadedCode) *sqtt.Program {
 	prog := sqtt.NewProgram(arch)
 	for i := range code {
 		if o := code[i].object; o != nil {
-			lo, hi := o.Text()
+			lo, _ := o.Text()
 			b := o.Bytes(lo)
-			prog.Add(code[i].lo, b[:min(uint64(len(b)), hi-lo)])
+			for _, part := range uncovered(code[:i], code[i].lo, code[i].lo+min(uint64(len(b)), code[i].hi-code[i].lo)) {
+				prog.Add(part[0], b[part[0]-code[i].lo:part[1]-code[i].lo])
+			}
 			for k := range code[i].funcs {
 				f := &code[i].funcs[k]
 				if f.Kernel || len(o.Kernels) == 0 {
@@ -275,6 +277,28 @@ func programOf(arch isa.Arch, code []loadedCode) *sqtt.Program {
 		}
 	}
 	return prog
+}
+
+// uncovered are the parts from lo to hi where none of these code objects is: where some overlap, the first holds, as it does for names.
+func uncovered(code []loadedCode, lo, hi uint64) [][2]uint64 {
+	parts := [][2]uint64{{lo, hi}}
+	for i := range code {
+		c := &code[i]
+		if c.object == nil {
+			continue
+		}
+		var left [][2]uint64
+		for _, p := range parts {
+			if before := min(p[1], c.lo); p[0] < before {
+				left = append(left, [2]uint64{p[0], before})
+			}
+			if behind := max(p[0], c.hi); behind < p[1] {
+				left = append(left, [2]uint64{behind, p[1]})
+			}
+		}
+		parts = left
+	}
+	return parts
 }
 
 func load(name string, o *codeobj.Object, base uint64) loadedCode {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -224,7 +225,7 @@ func TestGapNames(t *testing.T) {
 	}
 }
 
-// TestOverlap checks that code objects at the same addresses are told of, wherever they are given.
+// TestOverlap checks that code objects at the same addresses are told of, wherever they are given, and that waves are followed through the first.
 func TestOverlap(t *testing.T) {
 	data, err := os.ReadFile("../../testdata/traces/vadd-gfx1100-se0.sqtt")
 	must2(t, err)
@@ -246,6 +247,23 @@ func TestOverlap(t *testing.T) {
 			if told != tt.told {
 				t.Errorf("%s, the second object at %#x: %+v", name, tt.base, q.Notes)
 			}
+			if other := append(with(q.Notes, "are not those of the code"), with(q.Notes, "of another kind")...); len(other) > 0 {
+				t.Errorf("%s, the second object at %#x: not the first one's: %+v", name, tt.base, other)
+			}
+		}
+	}
+}
+
+func TestUncovered(t *testing.T) {
+	o := new(codeobj.Object)
+	for want, code := range map[string][]loadedCode{
+		"[[10 20]]":         {{object: o, lo: 0, hi: 10}, {object: o, lo: 20, hi: 30}, {lo: 12, hi: 14}},
+		"[]":                {{object: o, lo: 10, hi: 20}},
+		"[[10 12] [14 20]]": {{object: o, lo: 12, hi: 14}},
+		"[[15 17]]":         {{object: o, lo: 5, hi: 15}, {object: o, lo: 17, hi: 25}},
+	} {
+		if got := fmt.Sprint(uncovered(code, 10, 20)); got != want {
+			t.Errorf("%v, want %s", got, want)
 		}
 	}
 }
