@@ -38,7 +38,7 @@ type WaveDecoder struct {
 	bits    *waveBits           // where RDNA wave tokens have their fields
 	live    *[numSlots]liveWave // by slotKey
 	places  *waveBits           // whose places live has
-	rdna    *rdnaRun            // the fast path's, for one window
+	rdna    *rdnaRun            // the fast path's
 	aside   []asideWave
 	runs    uint32 // counts Resets, so that they need not clear live
 	open    int    // waves that run

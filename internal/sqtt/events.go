@@ -15,7 +15,7 @@ type eventKind uint8
 
 const eventKindAt = 16
 
-// Records come first, then what is not of waves and time.
+// From eventRare on they stand in the order of their handlers; see laneScan.handle.
 const (
 	eventPiece eventKind = numEventKinds - 11 + iota // no token: behind a piece's last event
 	eventInst                                        // records

@@ -4,11 +4,38 @@ package sqtt
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/rigprof/rigprof/internal/gpu"
 )
+
+// TestSizes: sizes that the assembly has as numbers.
+func TestSizes(t *testing.T) {
+	for _, s := range []struct {
+		of   reflect.Type
+		size uintptr
+	}{
+		{reflect.TypeFor[liveWave](), liveSize},
+		{reflect.TypeFor[Wave](), waveSize},
+		{reflect.TypeFor[codeNode](), nodeSize},
+		{reflect.TypeFor[opInst](), opSize},
+		{reflect.TypeFor[opRow](), 8},
+		{reflect.TypeFor[laneEntry](), 8},
+		{reflect.TypeFor[Inst](), 32},
+		{reflect.TypeFor[Marker](), 16},
+		{reflect.TypeFor[lanePiece](), 24},
+		{reflect.TypeFor[tracedStep](), 24},
+	} {
+		if got := s.of.Size(); got != s.size {
+			t.Errorf("%v has %d bytes, the assembly goes by %d", s.of, got, s.size)
+		}
+	}
+	if liveSize != 1<<5 { // as the keys of assembly are shifted
+		t.Errorf("a liveWave has %d bytes", liveSize)
+	}
+}
 
 // TestLaneTwins compares the assembly with its portable twins.
 func TestLaneTwins(t *testing.T) {

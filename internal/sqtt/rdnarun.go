@@ -13,7 +13,7 @@ type rdnaRun struct {
 	piece int               // the piece that it is in
 	waves []Wave            // with room for one more per event
 	n     int               // waves so far
-	open  int               // waves begun, less those that ended
+	open  int               // waves begun, less those that ended, since the decoder took them over
 
 	origin Cycles // time at the window's start, and what TIMESTAMPs added since
 	first  int64  // the window's first bit
@@ -51,6 +51,7 @@ const noUnit = 1<<32 - 1
 
 // begin makes the run one of a walk, or of none.
 func (r *rdnaRun) begin(k *walk, ops func() *walkOps) {
+	r.untold = 0
 	if k == nil {
 		r.walk, r.unit, r.unitAt, r.ahead = nil, noUnit, noUnit, 1<<64-1
 		return
@@ -64,6 +65,9 @@ func (r *rdnaRun) begin(k *walk, ops func() *walkOps) {
 	r.walk, r.ops, r.ahead = k, ops(), longReady/2
 	r.resume()
 }
+
+// release lets go of what others use until the next window.
+func (r *rdnaRun) release() { r.scan, r.waves, r.markers = nil, nil, nil }
 
 // resume brings up to date what the walk may have changed: a HEADER names another SIMD, waves stand ready for long.
 func (r *rdnaRun) resume() {
@@ -270,12 +274,13 @@ func (r *rdnaRun) startTraced(k slotKey, raw uint32, now Cycles) bool {
 	return true
 }
 
-// endTraced does the same with the wave's end.
+// endTraced does the same with the wave's end. At nodeRare there may be no wave, or its end looks for its place by what the registers
+// say now.
 func (r *rdnaRun) endTraced(k slotKey, now Cycles) bool {
-	if r.untold >= maxSteps {
+	t := r.slots[k>>(r.bits.slot&31)&31]
+	if r.untold >= maxSteps || t.at == nodeRare {
 		return false
 	}
-	t := r.slots[k>>(r.bits.slot&31)&31]
 	r.steps[r.untold] = tracedStep{at: t.at, now: now, in: uint32(k) * liveSize}
 	r.untold++
 	t.at = nodeRare

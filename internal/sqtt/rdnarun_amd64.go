@@ -2,14 +2,11 @@
 
 package sqtt
 
-// take is takeGeneric with all that events go by in registers.
+// take is takeGeneric with all that events go by in registers. There is room for a wave more than the window may have.
 func (r *rdnaRun) take() bool {
 	s := r.scan
 	if s.handlers[0][0] == 0 {
 		s.handle()
-	}
-	if r.n >= len(r.waves) {
-		return false // there is room for one more than the window may have
 	}
 	var nodes *codeNode
 	if r.walk != nil {

@@ -270,6 +270,8 @@ endTraced: /* as rdnaRun.endTraced */ \
 	SHRL $SLOTAT, DX; \
 	MOVQ rdnaRun_slots(R12)(DX*8), BP; \
 	MOVL tracedWave_at(BP), CX; \
+	CMPL CX, $const_nodeRare; \
+	JEQ  done; \
 	MOVL $const_nodeRare, tracedWave_at(BP); \
 	XORL DX, DX; \
 	STEP; \

@@ -46,14 +46,8 @@ func (b *waveBits) key(w Wave) (slotKey, bool) {
 func (b *waveBits) units() uint32 { return 1<<(b.slot&31) - 1 }
 
 // wave is the wave of a slot that the WAVE_START raw began, without its times.
+// A count of 0x60 and more is lanes less one; others are steps of saving and restoring waves.
 func (b *waveBits) wave(k slotKey, raw uint32) (w Wave) {
-	b.fill(&w, k, raw)
-	return w
-}
-
-// fill sets all of a wave but its times. A count of 0x60 and more is lanes less one; others are steps of saving and restoring
-// waves.
-func (b *waveBits) fill(w *Wave, k slotKey, raw uint32) {
 	w.CU = uint8(uint32(k)>>3&b.wgpMask | uint32(k)&1*b.array)
 	w.SIMD = uint8(k >> 1 & 3)
 	w.Slot = uint8(k >> (b.slot & 31))
@@ -63,6 +57,7 @@ func (b *waveBits) fill(w *Wave, k slotKey, raw uint32) {
 	queue := raw >> (b.pipe & 31)
 	w.Pipe = uint8(queue & 3)
 	w.ME = uint8(queue >> 2 & 1)
+	return w
 }
 
 // rdnaTables are what a family's windows are decoded by, made when they are needed.
@@ -148,6 +143,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool)
 		if d.ext || d.family != family { // the tokens behind it read otherwise
 			d.pos += int(p.Bits)
 			d.slow = 1000 // if there are more of these, scanning windows in vain would be slower
+			r.release()
 			return true
 		}
 		r.waves, r.n, r.markers = d.res.Waves[:len(r.waves)], len(d.res.Waves), d.res.Markers
@@ -160,6 +156,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool)
 	d.open += r.open
 	d.now = r.origin + Cycles(end>>scanTime)
 	d.pos = at*8 + int(uint16(end))*4
+	r.release()
 	return size == windowBytes
 }
 
