@@ -126,6 +126,9 @@ func (o *traceFlags) fitEngines(g *gpu.GPU, t *session.TraceOptions, untraced fu
 			return err
 		}
 		if !t.DetailAll && len(detail) > 0 && !slices.Contains(detail, e) { // with none the unit is a register's alone, as --unit is
+			if t.DetailAuto {
+				return fmt.Errorf("--engine-unit %s: --detail-engines auto has engine %d trace instructions in the smallest launches only; name it there", s, e)
+			}
 			return fmt.Errorf("--engine-unit %s: engine %d traces no instructions; name it in --detail-engines", s, e)
 		}
 	}
