@@ -202,7 +202,7 @@ func TestCutRecords(t *testing.T) {
 }
 
 // sharedRun is a real capture of the reference data.
-func sharedRun(t *testing.T, name string) (files []StreamFile, code []CodeFile) {
+func sharedRun(t testing.TB, name string) (files []StreamFile, code []CodeFile) {
 	t.Helper()
 	dir := sharedtest.Path(t, "captures", name)
 	var meta struct {

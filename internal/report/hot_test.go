@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -215,34 +214,7 @@ func TestRules(t *testing.T) {
 // captureHot loads a real capture of the reference data with its code objects.
 func captureHot(t testing.TB, name string) *Hot {
 	t.Helper()
-	dir := sharedtest.Path(t, "captures", name)
-	var meta struct {
-		Arch     string
-		Programs []struct {
-			File     string
-			LoadBase string `json:"load_base"`
-		}
-	}
-	b, err := os.ReadFile(filepath.Join(dir, "meta.json"))
-	must2(t, err)
-	must2(t, json.Unmarshal(b, &meta))
-	var code []CodeFile
-	for _, p := range meta.Programs {
-		data, err := os.ReadFile(filepath.Join(dir, p.File))
-		must2(t, err)
-		base, err := strconv.ParseUint(p.LoadBase, 0, 64)
-		must2(t, err)
-		code = append(code, CodeFile{p.File, base, data})
-	}
-	target := strings.Split(name, "/")[0]
-	paths, err := filepath.Glob(filepath.Join(dir, "*.sqtt"))
-	must2(t, err)
-	var files []StreamFile
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		must2(t, err)
-		files = append(files, StreamFile{Name: filepath.Base(path), Open: bytesOf(data), Family: gpu.FamilyOf(target)})
-	}
+	files, code := sharedRun(t, name)
 	h, err := HotFiles("", files, code)
 	must2(t, err)
 	return h

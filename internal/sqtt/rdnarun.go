@@ -24,8 +24,7 @@ type rdnaRun struct {
 	walk    *walk // nil: there is none
 	ops     *walkOps
 	slots   [32]*tracedWave // the walk's
-	unit    uint32          // what keys of waves in the traced SIMD have in their lowest bits; noUnit: there is none
-	unitAt  uint32          // that times the size of a liveWave
+	unitAt  uint32          // what keys of waves in the traced SIMD have in their lowest bits, times the size of a liveWave; noUnit: there is none
 	hurried Cycles          // the origin when hurry was called last
 	ahead   uint64          // TIMESTAMPs take the origin less far than that from there
 
@@ -46,14 +45,15 @@ type tracedStep struct {
 	in  uint32 // the slot's key times the size of a liveWave
 }
 
-// noUnit is of no wave, whatever the unit's size.
+// noUnit is of no wave.
 const noUnit = 1<<32 - 1
 
 // begin makes the run one of a walk, or of none.
 func (r *rdnaRun) begin(k *walk, ops func() *walkOps) {
+	r.scan.handle()
 	r.untold = 0
 	if k == nil {
-		r.walk, r.unit, r.unitAt, r.ahead = nil, noUnit, noUnit, 1<<64-1
+		r.walk, r.unitAt, r.ahead = nil, noUnit, 1<<64-1
 		return
 	}
 	if k.cache.full {
@@ -75,8 +75,8 @@ func (r *rdnaRun) resume() {
 		return
 	}
 	r.forgetStarts()
-	r.unit, _ = r.walk.unit(r.bits)
-	r.unitAt = r.unit * liveSize
+	unit, _ := r.walk.unit(r.bits)
+	r.unitAt = unit * liveSize
 	r.walk.hurry(r.origin)
 	r.hurried = r.origin
 }
@@ -144,7 +144,7 @@ func (r *rdnaRun) one(e, w uint64, now Cycles) bool {
 }
 
 // traced says whether a slot is of the traced SIMD.
-func (r *rdnaRun) traced(k slotKey) bool { return uint32(k)&r.bits.units() == r.unit }
+func (r *rdnaRun) traced(k slotKey) bool { return uint32(k)&r.bits.units()*liveSize == r.unitAt }
 
 // record takes a record: it does what issue and immediate do with all that is usual.
 func (r *rdnaRun) record(e, w uint64, now Cycles) bool {
@@ -269,7 +269,7 @@ func (r *rdnaRun) startTraced(k slotKey, raw uint32, now Cycles) bool {
 	r.steps[r.untold] = tracedStep{raw: raw, now: now, in: uint32(k) * liveSize}
 	r.untold++
 	t.at, t.live = at, true
-	t.ready[readyUnit], t.ready[readyNoUnit] = never, never
+	t.setReady(never)
 	t.insts = t.insts[:0]
 	return true
 }

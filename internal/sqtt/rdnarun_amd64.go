@@ -5,9 +5,6 @@ package sqtt
 // take is takeGeneric with all that events go by in registers. There is room for a wave more than the window may have.
 func (r *rdnaRun) take() bool {
 	s := r.scan
-	if s.handlers[0][0] == 0 {
-		s.handle()
-	}
 	var nodes *codeNode
 	if r.walk != nil {
 		nodes = &r.walk.cache.nodes[0]
@@ -38,8 +35,11 @@ func rdnaRun11(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeN
 //go:noescape
 func rdnaRun12(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeNode) (began, wrote int)
 
-// handle finds the handlers: each kind's code begins at a multiple of handlerSize in its run.
+// handle finds the handlers, once: each kind's code begins at a multiple of handlerSize in its run.
 func (s *laneScan) handle() {
+	if s.handlers[0][0] != 0 {
+		return
+	}
 	const handlerSize = 1024
 	run11, run12 := rdnaRuns()
 	for b := range s.handlers[0] {

@@ -82,6 +82,15 @@
 	ADDQ $8, R8; \
 	EVENT(HANDLERS)
 
+// How many tracedSteps there are, in R14, and the wave of the slot at DI, in BP; DX is lost.
+#define STEPROOM(SLOTAT) \
+	MOVQ rdnaRun_untold(R12), R14; \
+	CMPQ R14, $const_maxSteps; \
+	JCC  done; \
+	MOVL DI, DX; \
+	SHRL $SLOTAT, DX; \
+	MOVQ rdnaRun_slots(R12)(DX*8), BP
+
 // Another tracedStep, of the wave that starts by DX or, if that is 0, ends where it stood at CX. R14 is how many there are.
 #define STEP \
 	INCQ rdnaRun_untold(R12); \
@@ -263,12 +272,7 @@ ended: \
 	ADDQ $const_waveSize, R13; \
 	NEXT(HANDLERS); \
 endTraced: /* as rdnaRun.endTraced */ \
-	MOVQ rdnaRun_untold(R12), R14; \
-	CMPQ R14, $const_maxSteps; \
-	JCC  done; \
-	MOVL DI, DX; \
-	SHRL $SLOTAT, DX; \
-	MOVQ rdnaRun_slots(R12)(DX*8), BP; \
+	STEPROOM(SLOTAT); \
 	MOVL tracedWave_at(BP), CX; \
 	CMPL CX, $const_nodeRare; \
 	JEQ  done; \
@@ -300,12 +304,7 @@ startTraced: /* as rdnaRun.startTraced */ \
 	SHRL $25, DX; \
 	CMPL DX, $90; \
 	JCS  done; \
-	MOVQ rdnaRun_untold(R12), R14; \
-	CMPQ R14, $const_maxSteps; \
-	JCC  done; \
-	MOVL DI, DX; \
-	SHRL $SLOTAT, DX; \
-	MOVQ rdnaRun_slots(R12)(DX*8), BP; \
+	STEPROOM(SLOTAT); \
 	CMPB (tracedWave_waveState+waveState_live)(BP), $0; \
 	JNE  done; \
 	CMPQ tracedWave_insts+16(BP), $const_partRecords; \

@@ -3,3 +3,5 @@
 package sqtt
 
 func (r *rdnaRun) take() bool { return r.takeGeneric() }
+
+func (s *laneScan) handle() {}

@@ -140,5 +140,5 @@ func (k *walk) special(slot uint32, c Category, now Cycles) {
 
 // unit is what the keys of waves in the traced SIMD have in the bits of mask.
 func (k *walk) unit(bits *waveBits) (unit, mask uint32) {
-	return uint32(k.dsa) | uint32(k.dsimd)<<1 | uint32(k.dwgp)<<3, 1<<bits.slot - 1
+	return uint32(k.dsa) | uint32(k.dsimd)<<1 | uint32(k.dwgp)<<3, bits.units()
 }
