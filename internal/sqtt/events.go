@@ -2,38 +2,108 @@ package sqtt
 
 import "github.com/rigprof/rigprof/internal/gpu"
 
-// eventKind is what an event of an RDNA window is. Scanning puts it into the event's word, so that nobody has to look at the token
-// for it:
-//
-//	bits 0..15   where the token begins, in nibbles of the window
-//	bits 16..21  the kind
-//	bits 22..63  time since the window's start in cycles, with the token's delta
-//
-// That is what the scan word at the entry's end makes when laneEntry.back is added, which is negative: it borrows a cycle, by which
-// the scan words of lanes are ahead.
+// eventKind is what an event of an RDNA window is.
 type eventKind uint8
 
-const eventKindAt = 16
-
-// From eventRare on they stand in the order of their handlers; see laneScan.handle.
 const (
-	eventPiece eventKind = numEventKinds - 11 + iota // no token: behind a piece's last event
-	eventInst                                        // records
+	eventNone  eventKind = iota
+	eventPiece           // no token: behind a piece's last event
+	eventRare            // for a closer look
+	eventInst            // records
 	eventImmed
 	eventVALU
-	eventRare // for a closer look
 	eventReady
 	eventTime
 	eventReg
 	eventMisc
 	eventEnd
 	eventStart
-
-	numEventKinds = 64
-	eventNone     = eventKind(0)
+	numEventKinds
 )
 
-func eventKindOf(e uint64) eventKind { return eventKind(e >> eventKindAt % numEventKinds) }
+// eventCode is an event's kind, and how far its token begins before the end of the entry that it is in. Scanning puts it into
+// the event's word, so that nobody has to look at the token for it:
+//
+//	bits 0..15   where the entry ends, in nibbles of the window
+//	bits 16..21  the code
+//	bits 22..63  time since the window's start in cycles, with the token's delta
+type eventCode uint8
+
+const (
+	eventCodeAt   = 16
+	eventCodeBit  = 5 // that events have, and entries without one do not
+	eventCodeMask = (numEventCodes - 1) << eventCodeAt
+
+	firstCode     = 1 << eventCodeBit
+	numEventCodes = 2 * firstCode
+)
+
+// eventForm is what a code says: nibbles from the token's begin to the entry's end.
+type eventForm struct {
+	kind    eventKind
+	nibbles uint8
+}
+
+// eventForms has, by code less firstCode, the forms that have handlers of their own, in those' order but for what shares one; then
+// those of what is rare, by nibbles.
+var eventForms = func() (forms [firstCode]eventForm) {
+	n := copy(forms[:], []eventForm{
+		codePiece - firstCode:  {eventPiece, 0},
+		codeInst - firstCode:   {eventInst, 5},
+		codeVALU - firstCode:   {eventVALU, 3},
+		codeVALU4 - firstCode:  {eventVALU, 4}, // with a NOP behind it
+		codeImmed - firstCode:  {eventImmed, 3},
+		codeImmed4 - firstCode: {eventImmed, 4},
+		codeReady - firstCode:  {eventReady, 6},
+		codeTime12 - firstCode: {eventTime, 12}, // GFX11
+		codeTime16 - firstCode: {eventTime, 16}, // GFX12
+		codeReg - firstCode:    {eventReg, 16},
+		codeMisc - firstCode:   {eventMisc, 6},
+		codeEnd - firstCode:    {eventEnd, 5},
+		codeStart - firstCode:  {eventStart, 8},
+	})
+	for i := range forms[n:] {
+		forms[n+i] = eventForm{eventRare, uint8(i)}
+	}
+	return forms
+}()
+
+const (
+	codePiece eventCode = firstCode + iota
+	codeInst
+	codeVALU
+	codeVALU4
+	codeImmed
+	codeImmed4
+	codeReady
+	codeTime12
+	codeTime16
+	codeReg
+	codeMisc
+	codeEnd
+	codeStart
+	codeRare // of no nibbles
+)
+
+// eventCodeOf is the code of an event whose token begins so many nibbles before its entry's end. A token that is shorter or longer
+// than handlers know is something rare.
+func eventCodeOf(kind eventKind, nibbles int) eventCode {
+	for i, f := range eventForms {
+		if f == (eventForm{kind, uint8(nibbles)}) {
+			return firstCode + eventCode(i)
+		}
+	}
+	return codeRare + eventCode(nibbles)
+}
+
+func (c eventCode) form() eventForm { return eventForms[c%firstCode] }
+
+func eventCodeIn(e uint64) eventCode { return eventCode(e >> eventCodeAt % numEventCodes) }
+
+func eventKindOf(e uint64) eventKind { return eventCodeIn(e).form().kind }
+
+// nibbleOf is where an event's token begins in its window.
+func nibbleOf(e uint64) uint16 { return uint16(e) - uint16(eventCodeIn(e).form().nibbles) }
 
 func timeOf(e uint64) Cycles { return Cycles(e >> scanTime) }
 

@@ -2,7 +2,6 @@ package sqtt
 
 import (
 	"encoding/binary"
-	"math/bits"
 
 	"github.com/rigprof/rigprof/internal/gpu"
 )
@@ -18,22 +17,25 @@ const (
 	// multiple of 4096 bytes apart: they would share the first-level cache's sets, and loads would wait for stores to another
 	// lane's events.
 	laneEvents = 2*windowBytes + 56
-	planeOdd   = 1 << 15
-	laneAhead  = 1 << scanTime // see eventKind
-	laneTail   = 48            // nibbles at a window's end that lanes leave: more than a step may take
+	laneTail   = 48 // nibbles at a window's end that lanes leave: more than a step may take
 )
 
-// laneTable is what lanes scan by: what the tokens are that begin in the next 16 bits, bytes swapped. Bits 8..11, which most
-// tokens leave open, are the index's lowest, so that few cache lines hold what streams use. An entry ends with its first event
-// and the NOPs behind it.
+// laneTable is what lanes scan by: what the tokens are that begin in the next 16 bits, as two of laneScan.pairs have them: the
+// nibbles of bits 8, 0, 12 and 4. Bits 8..11, which most tokens leave open, are the index's lowest, so that few cache lines
+// hold what streams use. An entry ends with its first event and the NOPs behind it.
 type laneTable struct {
 	entry [1 << 16]laneEntry
 }
 
-type laneEntry struct {
-	word uint32 // the entry's length and time, as a scan adds them
-	back int32  // from the entry's end to its event, as words; 0: it has none
-}
+// laneEntry is what a scan word grows by: the entry's length in nibbles, the code of its event if there is one, and its time.
+// Behind the event the code is taken out.
+type laneEntry uint32
+
+// events is how many events the entry has.
+func (e laneEntry) events() uint64 { return uint64(e >> (eventCodeAt + eventCodeBit) & 1) }
+
+// nibbles is its length.
+func (e laneEntry) nibbles() uint64 { return uint64(e & 31) }
 
 // newLaneTable makes a family's table. eventOf says what event a token of a kind is; unknown keys have the zero kind.
 func newLaneTable(f gpu.Family, eventOf func(Kind) eventKind) *laneTable {
@@ -47,14 +49,13 @@ func newLaneTable(f gpu.Family, eventOf func(Kind) eventKind) *laneTable {
 	entry := func(key, have uint32) laneEntry {
 		if key&15 == 0 && have > 0 { // a NOP
 			e := fewer[have-1][key>>4]
-			e.word++
-			return e
+			return e + 1
 		}
 		l := &keys[key&0xff]
 		if have < 2 || uint32(l.lo+l.w) > 4*have { // the token's kind or its time is beyond the key
-			return laneEntry{}
+			return 0
 		}
-		e, n := laneEntry{}, uint32(max(l.bits, 4))/4
+		e, n := laneEntry(0), uint32(max(l.bits, 4))/4
 		event := events[key&0xff]
 		if event == eventReg && have == 4 && key>>15 == 0 { // of no compute register
 			event = eventNone
@@ -63,12 +64,11 @@ func newLaneTable(f gpu.Family, eventOf func(Kind) eventKind) *laneTable {
 			for n < have && key>>(4*n)&15 == 0 {
 				n++
 			}
-			e.back = -int32(n) - int32(numEventKinds-event)<<eventKindAt
+			e = laneEntry(eventCodeOf(event, int(n))) << eventCodeAt
 		} else if n < have {
 			e = fewer[have-n][key>>(4*n)]
 		}
-		e.word += n + (key>>l.lo&(1<<l.w-1)+uint32(l.addend))<<scanTime
-		return e
+		return e + laneEntry(n+(key>>l.lo&(1<<l.w-1)+uint32(l.addend))<<scanTime)
 	}
 	for have := range uint32(len(fewer)) {
 		fewer[have] = make([]laneEntry, 1<<(4*have))
@@ -76,17 +76,19 @@ func newLaneTable(f gpu.Family, eventOf func(Kind) eventKind) *laneTable {
 			fewer[have][key] = entry(uint32(key), have)
 		}
 	}
-	for i := range tab.entry {
-		tab.entry[i] = entry(uint32(bits.ReverseBytes16(uint16(i))), 4)
+	for i := range uint32(len(tab.entry)) {
+		tab.entry[i] = entry(i>>4&15|i>>12<<4|i&15<<8|i>>8&15<<12, 4)
 	}
 	return tab
 }
 
 // laneScan is what one decoder scans RDNA windows with.
 type laneScan struct {
-	// The window, and from planeOdd on the window moved by a nibble, so that the 16 bits at any nibble are one load: the one
-	// at its number rotated right by one bit.
-	planes [1<<16 + 8]byte
+	_ [64]byte // assembly loads what ends at an event, and may begin before the window
+
+	// By each nibble of the window, it in the upper four bits and in the lower ones the second next: so two bytes are the
+	// index of the entry there, and every upper half of eight are the next 32 bits.
+	pairs [1<<16 + 16]byte
 
 	acc   [scanLanes]uint64 // scan words
 	n     [scanLanes]uint64 // where in events the next one goes
@@ -98,56 +100,69 @@ type laneScan struct {
 	known  [4]laneParts
 	next   int // of known, the one to forget
 
-	handlers [2][256]uintptr // of rdnaRun, by family and an event's byte with the kind
+	handlers [2][2][256]uintptr // of rdnaRun, by family, whether behind a record, and an event's byte with the code
 
-	// Event words; see eventKind.
+	// Event words; see eventCode.
 	events [scanLanes * laneEvents]uint64
 	start  [scanLanes + 1]uint64
 	pieces [scanLanes]lanePiece
 }
 
-// lanePiece is a run of events whose times are from base on. At end stands an eventPiece, of the last one an eventRare.
+// lanePiece is a run of events whose times are from base on. At end stands an eventPiece, of the last one something rare.
 type lanePiece struct {
 	first, end uint64 // in laneScan.events
 	base       uint64 // scan time to add
 }
 
-// fillBlock is what planes are filled by, in bytes.
-const fillBlock = 64
+// fillBlock is what pairs are filled by, in bytes of the window.
+const fillBlock = 32
 
 // fill takes what stands from a window's begin on, as far as it is of use. Behind src are zeros.
 func (s *laneScan) fill(src []byte) {
 	src = src[:min(len(src), windowBytes+windowSlack)]
 	n := max(len(src)-8, 0) &^ (fillBlock - 1)
 	if n > 0 {
-		fillPlanes(s.planes[:planeOdd], s.planes[planeOdd:], src[:n+8])
+		fillPairs(s.pairs[:], src[:n+8])
 	}
-	var tail [2*fillBlock + 8]byte // at most 71 bytes, and zeros
+	var tail [2*fillBlock + 8]byte // at most 39 bytes, and zeros
 	copy(tail[:], src[n:])
-	fillPlanes(s.planes[n:planeOdd], s.planes[planeOdd+n:], tail[:])
+	fillPairs(s.pairs[2*n:], tail[:])
 }
 
-// fillGeneric copies src, but for its last eight bytes, to even and, moved by a nibble, to odd. The length is one of blocks and
-// eight bytes.
-func fillGeneric(even, odd, src []byte) {
-	x := binary.LittleEndian.Uint64(src)
-	for len(src) >= 16 && len(even) >= 8 && len(odd) >= 8 {
-		y := binary.LittleEndian.Uint64(src[8:])
-		binary.LittleEndian.PutUint64(even, x)
-		binary.LittleEndian.PutUint64(odd, x>>4|y<<60)
-		even, odd, src, x = even[8:], odd[8:], src[8:], y
+// fillGeneric fills pairs from src, but for its last eight bytes, which it may look at. The length is one of blocks and eight bytes.
+func fillGeneric(pairs, src []byte) {
+	for len(src) >= 12 && len(pairs) >= 8 {
+		x := uint64(binary.LittleEndian.Uint32(src))
+		y := x>>8 | uint64(src[4])<<24
+		binary.LittleEndian.PutUint64(pairs, spread(x)<<4|spread(y))
+		pairs, src = pairs[8:], src[4:]
 	}
+}
+
+// spread puts each nibble of 32 bits into the lower half of a byte.
+func spread(x uint64) uint64 {
+	x = (x | x<<16) & 0x0000ffff0000ffff
+	x = (x | x<<8) & 0x00ff00ff00ff00ff
+	return (x | x<<4) & 0x0f0f0f0f0f0f0f0f
+}
+
+// gather is the 32 bits whose nibbles are the upper halves of x's bytes.
+func gather(x uint64) uint64 {
+	x = x >> 4 & 0x0f0f0f0f0f0f0f0f
+	x = (x | x>>4) & 0x00ff00ff00ff00ff
+	x = (x | x>>8) & 0x0000ffff0000ffff
+	return (x | x>>16) & 0x00000000ffffffff
 }
 
 // load64 is the 64 bits from a nibble on.
 func (s *laneScan) load64(nibble uint16) uint64 {
-	i := int(bits.RotateLeft16(nibble, 15))
-	return binary.LittleEndian.Uint64(s.planes[i : i+8])
+	p := s.pairs[nibble : uint32(nibble)+16]
+	return gather(binary.LittleEndian.Uint64(p)) | gather(binary.LittleEndian.Uint64(p[8:]))<<32
 }
 
 // skipNops is the first nibble from the given one on that is not 0, or the limit.
 func (s *laneScan) skipNops(nibble, limit uint16) uint16 {
-	for nibble < limit && s.load64(nibble)&15 == 0 {
+	for nibble < limit && s.pairs[nibble]>>4 == 0 {
 		nibble++
 	}
 	return nibble
@@ -155,17 +170,16 @@ func (s *laneScan) skipNops(nibble, limit uint16) uint16 {
 
 // key is the index of the entry at a scan word.
 func (s *laneScan) key(acc uint64) uint16 {
-	i := int(bits.RotateLeft16(uint16(acc), 15))
-	return binary.BigEndian.Uint16(s.planes[i : i+2])
+	i := uint32(uint16(acc))
+	return binary.LittleEndian.Uint16(s.pairs[i : i+2])
 }
 
 // step takes one entry.
 func (s *laneScan) step(tab *laneTable, acc, n uint64) (uint64, uint64) {
-	key := s.key(acc)
-	acc += uint64(tab.entry[key].word)
-	back := uint64(int64(tab.entry[key].back))
-	s.events[n] = acc + back
-	return acc, n + back>>63
+	e := tab.entry[s.key(acc)]
+	acc += uint64(e)
+	s.events[n] = acc
+	return acc &^ eventCodeMask, n + e.events()
 }
 
 // runGeneric takes all lanes to their limits, by two entries each time.
@@ -281,7 +295,7 @@ func (s *laneScan) window(tab *laneTable, src []byte, off int64, start, size uin
 		like := s.like(tab, off, limit)
 		s.split(like, start, limit)
 		for j := range s.acc {
-			s.acc[j], s.n[j], s.limit[j] = s.start[j]+laneAhead, uint64(j)*laneEvents, s.start[j+1]
+			s.acc[j], s.n[j], s.limit[j] = s.start[j], uint64(j)*laneEvents, s.start[j+1]
 		}
 		s.left, s.rounds = scanLanes, 0
 		s.run(tab)
@@ -292,7 +306,7 @@ func (s *laneScan) window(tab *laneTable, src []byte, off int64, start, size uin
 		*like = laneParts{tab, off, s.start, s.took}
 	} else {
 		s.start[0], s.start[1] = start, limit
-		s.acc[0], s.n[0] = s.one(tab, start+laneAhead, 0, limit)
+		s.acc[0], s.n[0] = s.one(tab, start, 0, limit)
 	}
 
 	// Follow two neighbours until they stand at one place. The guess is followed anew from where it began, to count the events
@@ -300,32 +314,32 @@ func (s *laneScan) window(tab *laneTable, src []byte, off int64, start, size uin
 	acc, n, first, base := s.acc[0], s.n[0], uint64(0), uint64(0)
 	pieces = s.pieces[:0]
 	for j := 1; j < lanes; j++ {
-		stop, guess, skip := s.start[j+1], s.start[j]+laneAhead, uint64(j)*laneEvents
+		stop, guess, skip := s.start[j+1], s.start[j], uint64(j)*laneEvents
 		for uint16(acc) != uint16(guess) && uint64(uint16(acc)) < stop && uint64(uint16(guess)) < stop {
 			if uint16(acc) < uint16(guess) {
 				acc, n = s.step(tab, acc, n)
 			} else {
-				key := s.key(guess)
-				guess += uint64(tab.entry[key].word)
-				skip += uint64(int64(tab.entry[key].back)) >> 63
+				e := tab.entry[s.key(guess)]
+				guess += uint64(e &^ eventCodeMask)
+				skip += e.events()
 			}
 		}
 		if uint16(acc) != uint16(guess) {
 			acc, n = s.one(tab, acc, n, stop)
 			continue
 		}
-		s.events[n] = uint64(eventPiece) << eventKindAt
+		s.events[n] = uint64(codePiece) << eventCodeAt
 		pieces = append(pieces, lanePiece{first, n, base})
 		base += acc>>scanTime - guess>>scanTime
 		acc, n, first = s.acc[j], s.n[j], skip
 	}
 	for uint64(uint16(acc)) < size { // the stream's end, as far as entries are wholly before it
-		if uint64(uint16(acc))+uint64(tab.entry[s.key(acc)].word&31) > size {
+		if uint64(uint16(acc))+tab.entry[s.key(acc)].nibbles() > size {
 			break
 		}
 		acc, n = s.step(tab, acc, n)
 	}
-	s.events[n] = uint64(eventRare) << eventKindAt
+	s.events[n] = uint64(codeRare) << eventCodeAt
 	pieces = append(pieces, lanePiece{first, n, base})
-	return acc - laneAhead + base<<scanTime, pieces
+	return acc + base<<scanTime, pieces
 }

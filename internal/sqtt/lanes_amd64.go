@@ -12,19 +12,16 @@ func laneRun(s *laneScan, tab *laneTable)
 
 var hasAVX2 = cpu.X86.HasAVX2
 
-// fillPlanes is fillGeneric, by 64 or 16 bytes at a time.
-func fillPlanes(even, odd, src []byte) {
-	n := len(src) - 8
-	_, _, _ = even[n-1], odd[n-1], src[fillBlock+7]
-	if hasAVX2 {
-		laneFillAVX2(&even[0], &odd[0], &src[0], uint64(n))
-	} else {
-		laneFill(&even[0], &odd[0], &src[0], uint64(n))
+// fillPairs is fillGeneric, by 32 bytes at a time.
+func fillPairs(pairs, src []byte) {
+	if !hasAVX2 {
+		fillGeneric(pairs, src)
+		return
 	}
+	n := len(src) - 8
+	_, _ = pairs[2*n-1], src[fillBlock+7]
+	laneFill(&pairs[0], &src[0], uint64(n))
 }
 
 //go:noescape
-func laneFill(even, odd, src *byte, n uint64)
-
-//go:noescape
-func laneFillAVX2(even, odd, src *byte, n uint64)
+func laneFill(pairs, src *byte, n uint64)

@@ -3,19 +3,16 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// An entry of the lane whose scan word is in acc; see laneScan.step. The sum of where the entry ends and an event's place, which
-// is before that, has the carry that counts the event.
+// An entry of the lane whose scan word is in acc; see laneScan.step.
 #define ENTRY(acc) \
 	MOVWLZX acc, AX; \
-	ROLW $15, AX; \
-	MOVWLZX laneScan_planes(BX)(AX*1), AX; \
-	ROLW $8, AX; \
-	MOVL (laneTable_entry+laneEntry_word)(DX)(AX*8), R15; \
-	MOVLQSX (laneTable_entry+laneEntry_back)(DX)(AX*8), AX; \
-	ADDQ R15, acc; \
-	ADDQ acc, AX; \
-	MOVQ AX, laneScan_events(BX)(CX*8); \
-	ADCQ $0, CX
+	MOVWLZX laneScan_pairs(BX)(AX*1), AX; \
+	MOVL laneTable_entry(DX)(AX*4), AX; \
+	ADDQ AX, acc; \
+	MOVQ acc, laneScan_events(BX)(CX*8); \
+	BTL  $(const_eventCodeAt+const_eventCodeBit), AX; \
+	ADCQ $0, CX; \
+	ANDQ $~const_eventCodeMask, acc
 
 // A step of lane j, which goes to fin at its limit.
 #define STEP(acc, j, fin) \
@@ -101,56 +98,38 @@ fin7:
 fin8:
 	FINISH(R14, 8, round)
 
-// func laneFill(even, odd, src *byte, n uint64)
-TEXT ·laneFill(SB), NOSPLIT, $0-32
-	MOVQ even+0(FP), AX
-	MOVQ odd+8(FP), BX
-	MOVQ src+16(FP), SI
-	MOVQ n+24(FP), CX
-	XORL DX, DX
-
-fill:
-	MOVOU (SI)(DX*1), X0
-	MOVOU 8(SI)(DX*1), X1
-	MOVOU X0, (AX)(DX*1)
-	PSRLQ $4, X0
-	PSLLQ $60, X1
-	POR   X1, X0
-	MOVOU X0, (BX)(DX*1)
-	ADDQ  $16, DX
-	CMPQ  DX, CX
-	JCS   fill
-	RET
-
-// func laneFillAVX2(even, odd, src *byte, n uint64)
+// func laneFill(pairs, src *byte, n uint64)
 //
-// The planes are seldom in the first-level cache any more, and stores wait for it one after another: so it is asked ahead.
-TEXT ·laneFillAVX2(SB), NOSPLIT, $0-32
-	MOVQ even+0(FP), AX
-	MOVQ odd+8(FP), BX
-	MOVQ src+16(FP), SI
-	MOVQ n+24(FP), CX
-	XORL DX, DX
+// The pairs are seldom in the first-level cache any more, and stores wait for it one after another: so it is asked ahead.
+TEXT ·laneFill(SB), NOSPLIT, $0-24
+	MOVQ pairs+0(FP), AX
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	LEAQ (AX)(CX*2), BX
+	LEAQ (SI)(CX*1), SI
+	NEGQ CX
+	VPCMPEQB Y7, Y7, Y7
+	VPSRLW $12, Y7, Y7
+	VPSLLW $8, Y7, Y6
+	VPOR Y6, Y7, Y7 // the lower half of each byte
 
 fill:
-	PREFETCHT0 512(AX)(DX*1)
-	PREFETCHT0 512(BX)(DX*1)
-	VMOVDQU (SI)(DX*1), Y0
-	VMOVDQU 8(SI)(DX*1), Y1
-	VPSLLQ  $60, Y1, Y1
-	VPSRLQ  $4, Y0, Y2
-	VPOR    Y1, Y2, Y2
-	VMOVDQU Y0, (AX)(DX*1)
-	VMOVDQU Y2, (BX)(DX*1)
-	VMOVDQU 32(SI)(DX*1), Y0
-	VMOVDQU 40(SI)(DX*1), Y1
-	VPSLLQ  $60, Y1, Y1
-	VPSRLQ  $4, Y0, Y2
-	VPOR    Y1, Y2, Y2
-	VMOVDQU Y0, 32(AX)(DX*1)
-	VMOVDQU Y2, 32(BX)(DX*1)
-	ADDQ    $64, DX
-	CMPQ    DX, CX
-	JCS     fill
+	PREFETCHT0 1024(BX)(CX*2)
+	VPERMQ $0xd8, (SI)(CX*1), Y0 // so that unpacking leaves all in order
+	VPERMQ $0xd8, 1(SI)(CX*1), Y1
+	VPSLLQ $4, Y0, Y2
+	VPSRLQ $4, Y1, Y3
+	VPXOR Y2, Y1, Y1
+	VPXOR Y0, Y3, Y3
+	VPAND Y7, Y1, Y1
+	VPAND Y7, Y3, Y3
+	VPXOR Y2, Y1, Y1 // of the even nibbles
+	VPXOR Y0, Y3, Y3 // of the odd ones
+	VPUNPCKLBW Y3, Y1, Y4
+	VPUNPCKHBW Y3, Y1, Y5
+	VMOVDQU Y4, (BX)(CX*2)
+	VMOVDQU Y5, 32(BX)(CX*2)
+	ADDQ $32, CX
+	JNE  fill
 	VZEROUPPER
 	RET

@@ -22,7 +22,7 @@ func TestSizes(t *testing.T) {
 		{reflect.TypeFor[codeNode](), nodeSize},
 		{reflect.TypeFor[opInst](), opSize},
 		{reflect.TypeFor[opRow](), 8},
-		{reflect.TypeFor[laneEntry](), 8},
+		{reflect.TypeFor[laneEntry](), 4},
 		{reflect.TypeFor[Inst](), 32},
 		{reflect.TypeFor[Marker](), 16},
 		{reflect.TypeFor[lanePiece](), 24},
@@ -34,6 +34,30 @@ func TestSizes(t *testing.T) {
 	}
 	if liveSize != 1<<5 { // as the keys of assembly are shifted
 		t.Errorf("a liveWave has %d bytes", liveSize)
+	}
+}
+
+// TestPairBits: bits that the assembly has as numbers.
+func TestPairBits(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		got, want uint64
+	}{
+		{"lost", pairLost, inPairs(1 << 8)},
+		{"realtime on GFX11", pairRealtime11, inPairs(waveBits11.realtime)},
+		{"realtime on GFX12", pairRealtime12, inPairs(waveBits12.realtime)},
+		{"of a MISC", pairMisc, inPairs(miscSave|miscStallBegin|miscStallEnd) >> (4 * 8)},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %#x, want %#x", c.name, c.got, c.want)
+		}
+	}
+	for _, f := range []gpu.Family{gpu.GFX11, gpu.GFX12} {
+		for key, l := range keysOf(f) {
+			if kind := walkEventOf(f)(l.kind); kind != eventNone && int(eventCodeOf(kind, max(int(l.bits)/4, 4))) >= numEventCodes {
+				t.Errorf("%v: tokens of key %#x are too long for an event's code", f, key)
+			}
+		}
 	}
 }
 
@@ -58,17 +82,15 @@ func TestLaneTwins(t *testing.T) {
 			}
 		}
 		size := fillBlock * (1 + rng.IntN(windowBytes/fillBlock))
-		fillGeneric(plain.planes[:planeOdd], plain.planes[planeOdd:], win[:size+8])
+		fillGeneric(plain.pairs[:2*size], win[:size+8])
 		for _, wide := range []bool{false, hasAVX2} {
-			clear(asm.planes[:])
-			with(&hasAVX2, wide, func() { fillPlanes(asm.planes[:planeOdd], asm.planes[planeOdd:], win[:size+8]) })
-			for _, at := range []int{0, planeOdd} {
-				if a, b := asm.planes[at:at+size], plain.planes[at:at+size]; !slices.Equal(a, b) {
-					t.Fatalf("window %d of %d bytes: planes from %d on differ", i, size, at)
-				}
+			clear(asm.pairs[:])
+			with(&hasAVX2, wide, func() { fillPairs(asm.pairs[:2*size], win[:size+8]) })
+			if !slices.Equal(asm.pairs[:2*size], plain.pairs[:2*size]) {
+				t.Fatalf("window %d of %d bytes: pairs differ", i, size)
 			}
 		}
-		asm.planes, asm.left = plain.planes, scanLanes
+		asm.pairs, asm.left = plain.pairs, scanLanes
 		for j := range scanLanes {
 			asm.acc[j] = uint64(rng.IntN(2*windowBytes)) | (1+rng.Uint64()>>34)<<scanTime
 			asm.n[j] = uint64(j) * laneEvents

@@ -4,4 +4,4 @@ package sqtt
 
 func (s *laneScan) run(tab *laneTable) { s.runGeneric(tab) }
 
-func fillPlanes(even, odd, src []byte) { fillGeneric(even, odd, src) }
+func fillPairs(pairs, src []byte) { fillGeneric(pairs, src) }

@@ -24,7 +24,7 @@ type rdnaRun struct {
 	walk    *walk // nil: there is none
 	ops     *walkOps
 	slots   [32]*tracedWave // the walk's
-	unitAt  uint32          // what keys of waves in the traced SIMD have in their lowest bits, times the size of a liveWave; noUnit: there is none
+	unit    uint32          // what keys of waves in the traced SIMD have in their lowest bits; noUnit: there is none
 	hurried Cycles          // the origin when hurry was called last
 	ahead   uint64          // TIMESTAMPs take the origin less far than that from there
 
@@ -33,6 +33,9 @@ type rdnaRun struct {
 	startPC [8]uint64
 	untold  int // starts and ends of traced waves that the walk does not know of yet
 	steps   [maxSteps]tracedStep
+
+	tables   pairTables
+	oneBegan uint64 // 1<<32, for assembly's count of waves that began
 }
 
 const maxSteps = 32
@@ -51,9 +54,11 @@ const noUnit = 1<<32 - 1
 // begin makes the run one of a walk, or of none.
 func (r *rdnaRun) begin(k *walk, ops func() *walkOps) {
 	r.scan.handle()
+	r.oneBegan = 1 << 32
 	r.untold = 0
 	if k == nil {
-		r.walk, r.unitAt, r.ahead = nil, noUnit, 1<<64-1
+		r.walk, r.unit, r.ahead = nil, noUnit, 1<<64-1
+		r.tables.make(r.bits, nil)
 		return
 	}
 	if k.cache.full {
@@ -63,6 +68,7 @@ func (r *rdnaRun) begin(k *walk, ops func() *walkOps) {
 		copy(r.slots[:], k.slots[:])
 	}
 	r.walk, r.ops, r.ahead = k, ops(), longReady/2
+	r.tables.make(r.bits, r.ops)
 	r.resume()
 }
 
@@ -75,8 +81,7 @@ func (r *rdnaRun) resume() {
 		return
 	}
 	r.forgetStarts()
-	unit, _ := r.walk.unit(r.bits)
-	r.unitAt = unit * liveSize
+	r.unit, _ = r.walk.unit(r.bits)
 	r.walk.hurry(r.origin)
 	r.hurried = r.origin
 }
@@ -90,7 +95,7 @@ func (r *rdnaRun) takeGeneric() bool {
 			r.next = int(r.scan.pieces[r.piece].first) - 1
 			continue
 		}
-		if !r.one(e, r.scan.load64(uint16(e)), r.now(e)) {
+		if !r.one(e, r.scan.load64(nibbleOf(e)), r.now(e)) {
 			return !r.atEnd()
 		}
 	}
@@ -144,7 +149,7 @@ func (r *rdnaRun) one(e, w uint64, now Cycles) bool {
 }
 
 // traced says whether a slot is of the traced SIMD.
-func (r *rdnaRun) traced(k slotKey) bool { return uint32(k)&r.bits.units()*liveSize == r.unitAt }
+func (r *rdnaRun) traced(k slotKey) bool { return uint32(k)&r.bits.units() == r.unit }
 
 // record takes a record: it does what issue and immediate do with all that is usual.
 func (r *rdnaRun) record(e, w uint64, now Cycles) bool {
@@ -194,7 +199,7 @@ func (r *rdnaRun) time(w uint64, now Cycles) bool {
 // start begins a wave in a slot where none runs.
 func (r *rdnaRun) start(k slotKey, e uint64, raw uint32, now Cycles) {
 	l := &r.live[k%numSlots]
-	l.start, l.off, l.run, l.raw = now, r.first+int64(uint16(e))*4, r.runs, raw
+	l.start, l.off, l.run, l.raw = now, r.first+int64(nibbleOf(e))*4, r.runs, raw
 	r.open++
 }
 

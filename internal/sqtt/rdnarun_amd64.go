@@ -2,8 +2,92 @@
 
 package sqtt
 
+import (
+	"math"
+
+	"golang.org/x/sys/cpu"
+)
+
+// fastPairs says whether fields can be taken out of pairs quickly.
+var fastPairs = cpu.X86.HasBMI2 && !slowPEXT()
+
+// slowPEXT says whether the processor has PEXT as microcode, which takes longer than all that it would save: AMD's before Zen 3.
+func slowPEXT() bool {
+	_, b, c, d := cpuid(0)
+	amd := b == 0x68747541 && d == 0x69746e65 && c == 0x444d4163 // AuthenticAMD
+	hygon := b == 0x6f677948 && d == 0x6e65476e && c == 0x656e6975
+	a, _, _, _ := cpuid(1)
+	family := a>>8&15 + a>>20&255
+	return (amd || hygon) && family < 0x19
+}
+
+func cpuid(leaf uint32) (a, b, c, d uint32)
+
+// pairTables say where fields stand in laneScan.pairs.
+type pairTables struct {
+	of   *waveBits // the family's; nil: none are there yet
+	from *walkOps  // of which records are there
+
+	// Fields, in the eight pairs before an event, which end with the token, or in others of 64 bits.
+	raw                                  uint64 // all of 32 bits
+	startKey, startUnit, endKey, endUnit uint64
+	ready                                uint64
+	regAddr, regQueue                    uint64 // of the lower half
+	timeLow, timeHigh                    uint64 // of either half
+
+	// As walkOps has them, by the byte of an event with the code.
+	opMask, slotMask, opBase [256]uint64
+
+	ops [numOps]opInst
+}
+
+// Bits of a token in its first four pairs and, of a MISC, in its last two.
+const (
+	pairLost       = 1 << (2*8 + 4)     // bit 8
+	pairRealtime11 = 1 << (2*8 + 4 + 1) // bit 9
+	pairRealtime12 = 1 << (1*8 + 4 + 3) // bit 7
+	pairMisc       = miscSave>>16<<4 | (miscStallBegin|miscStallEnd)>>20<<12
+)
+
+// inPairs is where bits stand in eight pairs.
+func inPairs(bits uint32) uint64 { return spread(uint64(bits)) << 4 }
+
+// inPairs is where bits of such a token, of at most 32, stand in the eight pairs before an event.
+func (c eventCode) inPairs(bits uint32) uint64 { return inPairs(bits) << (8 * (8 - c.form().nibbles)) }
+
+// make makes the tables those of a family and, unless ops is nil, of its records.
+func (t *pairTables) make(b *waveBits, ops *walkOps) {
+	if t.of != b {
+		*t = pairTables{
+			of: b, raw: inPairs(math.MaxUint32),
+			startKey:  codeStart.inPairs(b.low[0]<<7 | b.high[0]<<8),
+			startUnit: codeStart.inPairs(b.units() << 7),
+			endKey:    codeEnd.inPairs(b.low[1]<<8 | b.high[1]<<9),
+			endUnit:   codeEnd.inPairs(b.units() << 8),
+			ready:     codeReady.inPairs(0xffff << 8),
+			regAddr:   inPairs(0xffff << 16), regQueue: inPairs(15 << 7),
+			timeLow: inPairs(0xfffff << 12), timeHigh: inPairs(uint32(b.delta >> 20)),
+		}
+	}
+	if ops == nil || t.from == ops {
+		return
+	}
+	t.from, t.ops = ops, ops.ops
+	for i := range t.opMask {
+		code := eventCode(i % numEventCodes)
+		kind := code.form().kind
+		row := ops.row[kind]
+		t.opMask[i] = code.inPairs(row.mask << opShift)
+		t.opBase[i] = uint64(row.base / opSize)
+		t.slotMask[i] = code.inPairs(31 << (8 - ops.double[kind]&1))
+	}
+}
+
 // take is takeGeneric with all that events go by in registers. There is room for a wave more than the window may have.
 func (r *rdnaRun) take() bool {
+	if !fastPairs {
+		return r.takeGeneric()
+	}
 	s := r.scan
 	var nodes *codeNode
 	if r.walk != nil {
@@ -37,23 +121,29 @@ func rdnaRun12(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeN
 
 // handle finds the handlers, once: each kind's code begins at a multiple of handlerSize in its run.
 func (s *laneScan) handle() {
-	if s.handlers[0][0] != 0 {
+	if s.handlers[0][0][0] != 0 {
 		return
 	}
 	const handlerSize = 1024
 	run11, run12 := rdnaRuns()
-	for b := range s.handlers[0] {
-		slot := 2 // as what is rare
-		switch kind := eventKind(b % numEventKinds); {
-		case kind >= eventRare:
-			slot += int(kind - eventRare)
-		case kind >= eventInst:
-			slot = 1
-		case kind == eventPiece:
-			slot = 9
+	slots := [numEventKinds]uintptr{
+		eventRare: 2, eventReady: 3, eventTime: 4, eventReg: 5, eventMisc: 6, eventEnd: 7, eventStart: 8,
+		eventInst: 9, eventVALU: 9, eventImmed: 9, eventPiece: 10,
+	}
+	for b := range s.handlers[0][0] {
+		code := eventCode(b % numEventCodes)
+		at11, at12 := slots[code.form().kind], slots[code.form().kind]
+		switch code {
+		case codeTime12: // GFX11's
+			at12 = slots[eventRare]
+		case codeTime16:
+			at11 = slots[eventRare]
 		}
-		s.handlers[0][b] = run11 + uintptr(slot)*handlerSize
-		s.handlers[1][b] = run12 + uintptr(slot)*handlerSize
+		s.handlers[0][0][b], s.handlers[1][0][b] = run11+at11*handlerSize, run12+at12*handlerSize
+		if at11 == slots[eventInst] {
+			at11, at12 = 1, 1
+		}
+		s.handlers[0][1][b], s.handlers[1][1][b] = run11+at11*handlerSize, run12+at12*handlerSize
 	}
 }
 

@@ -3,69 +3,27 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// Where a token in CX names the slot: the key times the size of a liveWave, in DI. R14 is lost. Some tokens have a bit between the
-// key's lower bits and its higher ones: the lower ones, doubled, stand beside them.
-#define KEY_START11 \
-	MOVL CX, DI; \
-	SHRL $2, DI; \
-	ANDL $0xffe0, DI
-
-#define KEY_START12 \
-	MOVL CX, DI; \
-	ANDL $0x3f80, DI; \
-	MOVL CX, R14; \
-	ANDL $0xfbf80, R14; \
-	ADDL R14, DI; \
-	SHRL $3, DI
-
-#define KEY_END11 \
-	MOVL CX, DI; \
-	ANDL $0x3f00, DI; \
-	MOVL CX, R14; \
-	ANDL $0xfbf00, R14; \
-	ADDL R14, DI; \
-	SHRL $4, DI
-
-#define KEY_END12 \
-	MOVL CX, DI; \
-	SHRL $3, DI; \
-	ANDL $0x1ffe0, DI
-
-// Whether such a key is of the traced SIMD.
-#define UNIT11 \
-	MOVL DI, DX; \
-	ANDL $0x7e0, DX
-
-#define UNIT12 \
-	MOVL DI, DX; \
-	ANDL $0xfe0, DX
-
-// The slot that a record's token in CX names, in CX; DI is its kind and R14 the ops.
-#define SLOT11 \
-	MOVL walkOps_double(R14)(DI*4), BP; \
-	ANDL CX, BP; \
-	ADDL CX, BP; \
-	SHRL $8, BP; \
-	ANDL $31, BP
-
-#define SLOT12 \
-	MOVL CX, BP; \
-	SHRL $7, BP; \
-	ANDL $31, BP
-
-// The value of a TIMESTAMP in CX.
-#define VALUE11 \
-	SHLQ $16, CX; \
-	SHRQ $28, CX
-
-#define VALUE12 \
-	SHRQ $12, CX
-
-// The token at an event, in CX; AX is lost.
-#define TOKEN \
+// Where the entry of an event ends, in AX, and the eight pairs before, in CX. A token of 32 bits begins there; shorter ones that are
+// long enough for an entry to end with them end there.
+#define PAIRS \
 	MOVWLZX (R8), AX; \
-	ROLW $15, AX; \
-	MOVQ laneScan_planes(R10)(AX*1), CX
+	MOVQ (laneScan_pairs-8)(R10)(AX*1), CX
+
+// The same of a token of so many nibbles, with its first eight pairs.
+#define PAIRSOF(nibbles) \
+	MOVWLZX (R8), AX; \
+	MOVQ (laneScan_pairs-nibbles)(R10)(AX*1), CX
+
+// A field in pairs x, of those that pairTables has.
+#define FIELD(field, x, to) PEXTQ (rdnaRun_tables+field)(R12), x, to
+
+// The value of a TIMESTAMP of so many nibbles, in CX; DX is lost.
+#define VALUE(nibbles) \
+	FIELD(pairTables_timeLow, CX, CX); \
+	MOVQ (laneScan_pairs-nibbles+8)(R10)(AX*1), DX; \
+	FIELD(pairTables_timeHigh, DX, DX); \
+	SHLQ $20, DX; \
+	ORQ  DX, CX
 
 // An event's time, in AX.
 #define TIME \
@@ -73,7 +31,7 @@
 	SHRQ $const_scanTime, AX; \
 	ADDQ SI, AX
 
-// The event at R8 is next: its kind's handler takes it. DI is the byte with the kind.
+// The event at R8 is next: its code's handler takes it. DI is the byte with the code.
 #define EVENT(HANDLERS) \
 	MOVBLZX 2(R8), DI; \
 	JMP  HANDLERS(R10)(DI*8)
@@ -103,16 +61,15 @@
 
 // What rdnaRun.takeGeneric does. Each event's handler goes to the next event's itself, so that a branch predictor sees each kind's
 // successors apart; handlers begin at multiples of 1024 bytes, see laneScan.handle. R8 is the event, R10 the scan, R11 live, R12 the
-// rdnaRun, SI the time that events count from, R13 where the next wave goes, R15 runs, BX how many waves began.
+// rdnaRun, SI the time that events count from, R13 where the next wave goes, R15 runs and, above, how many waves began.
 //
 // A record waits in X0 (PC and Time) and X2 (the rest) for the next one to store it at R9, behind that one's loads of what the
 // records of its wave left: they would wait until it is known that this is not where they load.
-#define RDNARUN(HANDLERS, KEY_START, KEY_END, UNIT, SLOT, VALUE, SLOTAT, QUEUE, REALTIME) \
+#define RDNARUN(HANDLERS, SLOTAT, QUEUE, TIMESTAMP, REALTIME) \
 	MOVQ r+0(FP), R12; \
 	MOVQ events+8(FP), R8; \
 	MOVQ base+16(FP), SI; \
 	MOVQ next+24(FP), R13; \
-	XORL BX, BX; \
 	MOVQ rdnaRun_scan(R12), R10; \
 	MOVQ rdnaRun_live(R12), R11; \
 	MOVL rdnaRun_runs(R12), R15; \
@@ -121,16 +78,14 @@
 	MOVQ AX, piece-40(SP); /* the piece's base */ \
 	LEAQ scratch-32(SP), R9; \
 	EVENT(HANDLERS); \
-	PCALIGN $1024; /* records */ \
-	TOKEN; \
-	ANDL $63, DI; \
-	MOVQ rdnaRun_ops(R12), R14; \
-	MOVL CX, DX; \
-	SHRL $const_opShift, DX; \
-	ANDL (walkOps_row+opRow_mask)(R14)(DI*8), DX; \
-	ADDL (walkOps_row+opRow_base)(R14)(DI*8), DX; \
-	SLOT; \
-	LEAQ walkOps_ops(R14)(DX*1), DX; \
+	PCALIGN $1024; /* records, whose pairs are in BX */ \
+record: \
+	PEXTQ (rdnaRun_tables+pairTables_opMask)(R12)(DI*8), BX, DX; \
+	PEXTQ (rdnaRun_tables+pairTables_slotMask)(R12)(DI*8), BX, BP; \
+	MOVWLZX 8(R8), BX; \
+	MOVQ (laneScan_pairs-8)(R10)(BX*1), BX; /* of the next event, which is a record most likely */ \
+	ADDQ (rdnaRun_tables+pairTables_opBase)(R12)(DI*8), DX; \
+	LEAQ (rdnaRun_tables+pairTables_ops)(R12)(DX*8), DX; \
 	MOVBQSX opInst_ready(DX), DI; \
 	TESTQ DI, DI; \
 	JMI  unusual; \
@@ -170,19 +125,20 @@
 	MOVBLZX opInst_succ(DX), AX; \
 	MOVL codeNode_succ(CX)(AX*1), AX; \
 	MOVL AX, tracedWave_at(BP); \
-	NEXT(HANDLERS); \
+nextRecord: \
+	NEXT(HANDLERS+8*256); \
 unusual: \
 	CMPL DI, $const_opOther; \
-	JNE  done; \
+	JEQ  nextRecord; \
+	JMP  done; \
 next: \
 	NEXT(HANDLERS); \
 	PCALIGN $1024; /* eventRare */ \
 	JMP  done; \
 	PCALIGN $1024; /* eventReady */ \
-	TOKEN; \
+	PAIRS; \
 	TIME; \
-	SHRL $8, CX; \
-	MOVWLZX CX, CX; \
+	FIELD(pairTables_ready, CX, CX); \
 	TESTL CX, CX; \
 	JEQ  next; \
 ready: \
@@ -194,11 +150,11 @@ ready: \
 	JNE  ready; \
 	NEXT(HANDLERS); \
 	PCALIGN $1024; /* eventTime */ \
-	TOKEN; \
+	PAIRSOF(TIMESTAMP); \
 	MOVL CX, DI; \
-	ANDL $(1<<8+REALTIME), DI; \
+	ANDL $(const_pairLost+REALTIME), DI; \
 	JNE  marker; \
-	VALUE; \
+	VALUE(TIMESTAMP); \
 	ADDQ SI, CX; \
 	MOVQ CX, DX; \
 	SUBQ piece-40(SP), DX; \
@@ -213,8 +169,8 @@ marker: \
 	MOVQ rdnaRun_markers+8(R12), DI; \
 	CMPQ DI, rdnaRun_markers+16(R12); \
 	JGE  done; \
+	VALUE(TIMESTAMP); \
 	TIME; \
-	VALUE; \
 	INCQ rdnaRun_markers+8(R12); \
 	SHLQ $4, DI; /* the size of a Marker */ \
 	ADDQ rdnaRun_markers+0(R12), DI; \
@@ -222,22 +178,19 @@ marker: \
 	MOVQ CX, Marker_Realtime(DI); \
 	NEXT(HANDLERS); \
 	PCALIGN $1024; /* eventReg */ \
-	MOVWLZX (R8), AX; \
-	ROLW $15, AX; \
-	MOVWLZX (laneScan_planes+2)(R10)(AX*1), CX; \
-	SUBL $const_regPGMLo, CX; \
-	CMPL CX, $1; \
+	PAIRSOF(16); \
+	FIELD(pairTables_regAddr, CX, DX); \
+	SUBL $const_regPGMLo, DX; \
+	CMPL DX, $1; \
 	JHI  next; \
-	MOVQ laneScan_planes(R10)(AX*1), AX; \
-	BTL  $15, AX; \
-	JCC  next; \
-	MOVL AX, DX; \
-	SHRL $7, DX; \
-	ANDL $15, DX; /* me and pipe */ \
-	SHRQ $32, AX; \
+	TESTL CX, CX; /* a compute register has bit 15, which is here */ \
+	JPL  next; \
+	FIELD(pairTables_regQueue, CX, CX); \
+	MOVQ (laneScan_pairs-8)(R10)(AX*1), AX; \
+	FIELD(pairTables_raw, AX, AX); \
 	MOVQ rdnaRun_walk(R12), R14; \
-	LEAQ (R14)(DX*8), DX; \
-	MOVL AX, (walk_trace+trace_programs)(DX)(CX*4); \
+	LEAQ (R14)(CX*8), CX; \
+	MOVL AX, (walk_trace+trace_programs)(CX)(DX*4); \
 	MOVQ $-0x7fffffff80000000, AX; /* nodeRare, twice */ \
 	MOVQ AX, rdnaRun_starts+0(R12); \
 	MOVQ AX, rdnaRun_starts+8(R12); \
@@ -245,18 +198,20 @@ marker: \
 	MOVQ AX, rdnaRun_starts+24(R12); \
 	NEXT(HANDLERS); \
 	PCALIGN $1024; /* eventMisc */ \
-	TOKEN; \
-	TESTL $(const_miscSave+const_miscStallBegin+const_miscStallEnd), CX; \
+	MOVWLZX (R8), AX; \
+	MOVWLZX (laneScan_pairs-2)(R10)(AX*1), CX; \
+	TESTL $const_pairMisc, CX; \
 	JNE  done; \
 	NEXT(HANDLERS); \
 	PCALIGN $1024; /* eventEnd */ \
-	TOKEN; \
+	PAIRS; \
 	TIME; \
-	KEY_END; \
+	FIELD(pairTables_endKey, CX, DI); \
+	FIELD(pairTables_endUnit, CX, DX); \
+	SHLL $5, DI; /* the size of a liveWave */ \
 	CMPL R15, liveWave_run(R11)(DI*1); \
 	JNE  done; \
-	UNIT; \
-	CMPL DX, rdnaRun_unitAt(R12); \
+	CMPL DX, rdnaRun_unit(R12); \
 	JEQ  endTraced; \
 ended: \
 	MOVL $0, liveWave_run(R11)(DI*1); \
@@ -281,13 +236,15 @@ endTraced: /* as rdnaRun.endTraced */ \
 	STEP; \
 	JMP  ended; \
 	PCALIGN $1024; /* eventStart */ \
-	TOKEN; \
+	PAIRS; \
 	TIME; \
-	KEY_START; \
+	FIELD(pairTables_startKey, CX, DI); \
+	FIELD(pairTables_startUnit, CX, DX); \
+	SHLL $5, DI; \
+	FIELD(pairTables_raw, CX, CX); \
 	CMPL R15, liveWave_run(R11)(DI*1); \
 	JEQ  done; \
-	UNIT; \
-	CMPL DX, rdnaRun_unitAt(R12); \
+	CMPL DX, rdnaRun_unit(R12); \
 	JEQ  startTraced; \
 started: \
 	MOVL R15, liveWave_run(R11)(DI*1); \
@@ -295,9 +252,9 @@ started: \
 	MOVQ AX, liveWave_start(R11)(DI*1); \
 	MOVWLZX (R8), AX; \
 	MOVQ rdnaRun_first(R12), R14; \
-	LEAQ (R14)(AX*4), AX; \
+	LEAQ -32(R14)(AX*4), AX; \
 	MOVQ AX, liveWave_off(R11)(DI*1); \
-	INCQ BX; \
+	ADDQ rdnaRun_oneBegan(R12), R15; \
 	NEXT(HANDLERS); \
 startTraced: /* as rdnaRun.startTraced */ \
 	MOVL CX, DX; \
@@ -325,6 +282,10 @@ startTraced: /* as rdnaRun.startTraced */ \
 	STEP; \
 	MOVL DX, CX; \
 	JMP  started; \
+	PCALIGN $1024; /* records behind something else */ \
+	MOVWLZX (R8), BX; \
+	MOVQ (laneScan_pairs-8)(R10)(BX*1), BX; \
+	JMP  record; \
 	PCALIGN $1024; /* eventPiece */ \
 	INCQ rdnaRun_piece(R12); \
 	MOVQ rdnaRun_piece(R12), DX; \
@@ -346,18 +307,19 @@ done: \
 	SUBQ AX, R8; \
 	SHRQ $3, R8; \
 	MOVQ R8, rdnaRun_next(R12); \
-	MOVQ BX, began+40(FP); \
+	SHRQ $32, R15; \
+	MOVQ R15, began+40(FP); \
 	SUBQ next+24(FP), R13; \
 	MOVQ R13, wrote+48(FP); \
 	RET
 
 // func rdnaRun11(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeNode) (began, wrote int)
 TEXT ·rdnaRun11(SB), NOSPLIT, $48-56
-	RDNARUN(laneScan_handlers, KEY_START11, KEY_END11, UNIT11, SLOT11, VALUE11, 11, 21, 1<<9)
+	RDNARUN(laneScan_handlers, 11, 21, 12, const_pairRealtime11)
 
 // func rdnaRun12(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeNode) (began, wrote int)
 TEXT ·rdnaRun12(SB), NOSPLIT, $48-56
-	RDNARUN((laneScan_handlers+8*256), KEY_START12, KEY_END12, UNIT12, SLOT12, VALUE12, 12, 20, 1<<7)
+	RDNARUN(laneScan_handlers+8*512, 12, 20, 16, const_pairRealtime12)
 
 // func rdnaRuns() (run11, run12 uintptr)
 TEXT ·rdnaRuns(SB), NOSPLIT, $0-16
@@ -365,4 +327,15 @@ TEXT ·rdnaRuns(SB), NOSPLIT, $0-16
 	MOVQ AX, run11+0(FP)
 	LEAQ ·rdnaRun12(SB), AX
 	MOVQ AX, run12+8(FP)
+	RET
+
+// func cpuid(leaf uint32) (a, b, c, d uint32)
+TEXT ·cpuid(SB), NOSPLIT, $0-24
+	MOVL leaf+0(FP), AX
+	XORL CX, CX
+	CPUID
+	MOVL AX, a+8(FP)
+	MOVL BX, b+12(FP)
+	MOVL CX, c+16(FP)
+	MOVL DX, d+20(FP)
 	RET

@@ -5,3 +5,8 @@ package sqtt
 func (r *rdnaRun) take() bool { return r.takeGeneric() }
 
 func (s *laneScan) handle() {}
+
+// pairTables are of assembly alone.
+type pairTables struct{}
+
+func (*pairTables) make(*waveBits, *walkOps) {}

@@ -124,7 +124,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool)
 			break
 		}
 		e := s.lanes.events[r.next]
-		nibble, now := uint16(e), r.now(e)
+		nibble, now := nibbleOf(e), r.now(e)
 		w := s.lanes.load64(nibble)
 		l := &keys[w&255]
 		if r.rare(e, w, l.kind, now) {

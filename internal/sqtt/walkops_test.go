@@ -84,7 +84,7 @@ func TestWalkRunTwins(t *testing.T) {
 				records += len(a.insts)
 			}
 			e := s.events[runs[0].next]
-			raw := uint32(s.load64(uint16(e)))
+			raw := uint32(s.load64(nibbleOf(e)))
 			k := b.startKey(raw) % numSlots
 			for i := range runs {
 				r := &runs[i]
