@@ -38,7 +38,6 @@ type WaveDecoder struct {
 	bits    *waveBits           // where RDNA wave tokens have their fields
 	live    *[numSlots]liveWave // by slotKey
 	places  *waveBits           // whose places live has
-	rdna    *rdnaRun            // the fast path's
 	aside   []asideWave
 	runs    uint32 // counts Resets, so that they need not clear live
 	open    int    // waves that run
@@ -87,7 +86,7 @@ func (d *WaveDecoder) Reset(f gpu.Family, h Header) {
 	}
 	*d = WaveDecoder{
 		plain: *newPlain(f), header: h, begun: f != gpu.GFX9,
-		bits: &waveBits11, live: live, places: d.places, rdna: d.rdna, runs: d.runs + 1, carry: d.carry[:0],
+		bits: &waveBits11, live: live, places: d.places, runs: d.runs + 1, carry: d.carry[:0],
 		res: Result{Waves: r.Waves[:0], Open: r.Open[:0], Markers: r.Markers[:0], Losses: Losses{First: r.Losses.First[:0]}},
 	}
 	if d.runs == 0 { // after 2^32 of them

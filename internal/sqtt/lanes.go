@@ -17,6 +17,7 @@ const (
 	// multiple of 4096 bytes apart: they would share the first-level cache's sets, and loads would wait for stores to another
 	// lane's events.
 	laneEvents = 2*windowBytes + 56
+	runPad     = 24 // so that pairs are aligned
 	laneTail   = 48 // nibbles at a window's end that lanes leave: more than a step may take
 )
 
@@ -33,6 +34,12 @@ type laneEntry uint32
 
 // events is how many events the entry has.
 func (e laneEntry) events() uint64 { return uint64(e >> (eventCodeAt + eventCodeBit) & 1) }
+
+// unknown says whether its event is a token of no known kind, which is the only rare one that ends in an entry's 16 bits.
+func (e laneEntry) unknown() bool {
+	code := eventCode(e >> eventCodeAt % numEventCodes)
+	return code > codeRare && code <= codeRare+4
+}
 
 // nibbles is its length.
 func (e laneEntry) nibbles() uint64 { return uint64(e & 31) }
@@ -84,10 +91,12 @@ func newLaneTable(f gpu.Family, eventOf func(Kind) eventKind) *laneTable {
 
 // laneScan is what one decoder scans RDNA windows with.
 type laneScan struct {
-	_ [64]byte // assembly loads what ends at an event, and may begin before the window
+	rdna rdnaRun // that takes the events
+	_    [runPad]byte
 
 	// By each nibble of the window, it in the upper four bits and in the lower ones the second next: so two bytes are the
 	// index of the entry there, and every upper half of eight are the next 32 bits.
+	// Assembly loads eight that end at an event, and may begin before the window.
 	pairs [1<<16 + 16]byte
 
 	acc   [scanLanes]uint64 // scan words
@@ -100,11 +109,12 @@ type laneScan struct {
 	known  [4]laneParts
 	next   int // of known, the one to forget
 
-	handlers [2][2][256]uintptr // of rdnaRun, by family, whether behind a record, and an event's byte with the code
+	handlers [2][256]uintptr // of rdnaRun, by family and an event's byte with the code
 
 	// Event words; see eventCode.
 	events [scanLanes * laneEvents]uint64
 	start  [scanLanes + 1]uint64
+	guess  [scanLanes]uint64 // where the lanes began
 	pieces [scanLanes]lanePiece
 }
 
@@ -284,6 +294,24 @@ func (s *laneScan) split(like *laneParts, start, limit uint64) {
 	s.start[0], s.start[scanLanes] = start, limit
 }
 
+// likely is where from a nibble on tokens may well begin: none of the next ones is unknown. In a run of tokens of one length, of
+// waves that start, a wrong guess would go on beside the tokens to the run's end.
+func (s *laneScan) likely(tab *laneTable, at uint64) uint64 {
+next:
+	for p := at; p < at+16; p++ {
+		acc := p
+		for range 3 {
+			e := tab.entry[s.key(acc)]
+			if e.unknown() {
+				continue next
+			}
+			acc += e.nibbles()
+		}
+		return p
+	}
+	return at
+}
+
 // window scans the tokens of the first size nibbles of the window that src begins with, from nibble start on. The window is at
 // off of its stream. In a full window it leaves the last few to the next one. It gives the scan word at the end and the events in one or more pieces.
 func (s *laneScan) window(tab *laneTable, src []byte, off int64, start, size uint64) (end uint64, pieces []lanePiece) {
@@ -296,6 +324,10 @@ func (s *laneScan) window(tab *laneTable, src []byte, off int64, start, size uin
 		s.split(like, start, limit)
 		for j := range s.acc {
 			s.acc[j], s.n[j], s.limit[j] = s.start[j], uint64(j)*laneEvents, s.start[j+1]
+			if j > 0 {
+				s.acc[j] = s.likely(tab, s.start[j])
+			}
+			s.guess[j] = s.acc[j]
 		}
 		s.left, s.rounds = scanLanes, 0
 		s.run(tab)
@@ -314,7 +346,7 @@ func (s *laneScan) window(tab *laneTable, src []byte, off int64, start, size uin
 	acc, n, first, base := s.acc[0], s.n[0], uint64(0), uint64(0)
 	pieces = s.pieces[:0]
 	for j := 1; j < lanes; j++ {
-		stop, guess, skip := s.start[j+1], s.start[j], uint64(j)*laneEvents
+		stop, guess, skip := s.start[j+1], s.guess[j], uint64(j)*laneEvents
 		for uint16(acc) != uint16(guess) && uint64(uint16(acc)) < stop && uint64(uint16(guess)) < stop {
 			if uint16(acc) < uint16(guess) {
 				acc, n = s.step(tab, acc, n)

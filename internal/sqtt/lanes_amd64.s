@@ -35,6 +35,49 @@
 	JNE  next; \
 	RET
 
+// Pairs of n bytes from src on. BLEND makes Y1 the even and Y3 the odd ones: of the bytes in Y0 and those behind in Y1, and of both
+// moved by a nibble, towards each other, in Y2 and Y3. Y7 has the lower halves.
+//
+// The pairs are seldom in the first-level cache any more, and stores wait for it one after another: so it is asked ahead.
+#define FILL(BLEND) \
+	MOVQ pairs+0(FP), BX; \
+	MOVQ src+8(FP), SI; \
+	MOVQ n+16(FP), CX; \
+	LEAQ (BX)(CX*2), BX; \
+	LEAQ (SI)(CX*1), SI; \
+	NEGQ CX; \
+	VPCMPEQB Y7, Y7, Y7; \
+	VPSRLW $12, Y7, Y7; \
+	VPSLLW $8, Y7, Y6; \
+	VPOR Y6, Y7, Y7; \
+fill: \
+	PREFETCHT0 1024(BX)(CX*2); \
+	VPERMQ $0xd8, (SI)(CX*1), Y0; /* so that unpacking leaves all in order */ \
+	VPERMQ $0xd8, 1(SI)(CX*1), Y1; \
+	VPSLLQ $4, Y0, Y2; \
+	VPSRLQ $4, Y1, Y3; \
+	BLEND; \
+	VPUNPCKLBW Y3, Y1, Y4; \
+	VPUNPCKHBW Y3, Y1, Y5; \
+	VMOVDQU Y4, (BX)(CX*2); \
+	VMOVDQU Y5, 32(BX)(CX*2); \
+	ADDQ $32, CX; \
+	JNE  fill; \
+	VZEROUPPER; \
+	RET
+
+#define BLENDAVX2 \
+	VPXOR Y2, Y1, Y1; \
+	VPXOR Y0, Y3, Y3; \
+	VPAND Y7, Y1, Y1; \
+	VPAND Y7, Y3, Y3; \
+	VPXOR Y2, Y1, Y1; \
+	VPXOR Y0, Y3, Y3
+
+#define BLENDAVX512 \
+	VPTERNLOGQ $0xe4, Y7, Y2, Y1; \
+	VPTERNLOGQ $0xe4, Y7, Y0, Y3
+
 // func laneRun(s *laneScan, tab *laneTable)
 TEXT ·laneRun(SB), NOSPLIT, $0-16
 	MOVQ s+0(FP), BX
@@ -99,37 +142,9 @@ fin8:
 	FINISH(R14, 8, round)
 
 // func laneFill(pairs, src *byte, n uint64)
-//
-// The pairs are seldom in the first-level cache any more, and stores wait for it one after another: so it is asked ahead.
 TEXT ·laneFill(SB), NOSPLIT, $0-24
-	MOVQ pairs+0(FP), AX
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-	LEAQ (AX)(CX*2), BX
-	LEAQ (SI)(CX*1), SI
-	NEGQ CX
-	VPCMPEQB Y7, Y7, Y7
-	VPSRLW $12, Y7, Y7
-	VPSLLW $8, Y7, Y6
-	VPOR Y6, Y7, Y7 // the lower half of each byte
+	FILL(BLENDAVX2)
 
-fill:
-	PREFETCHT0 1024(BX)(CX*2)
-	VPERMQ $0xd8, (SI)(CX*1), Y0 // so that unpacking leaves all in order
-	VPERMQ $0xd8, 1(SI)(CX*1), Y1
-	VPSLLQ $4, Y0, Y2
-	VPSRLQ $4, Y1, Y3
-	VPXOR Y2, Y1, Y1
-	VPXOR Y0, Y3, Y3
-	VPAND Y7, Y1, Y1
-	VPAND Y7, Y3, Y3
-	VPXOR Y2, Y1, Y1 // of the even nibbles
-	VPXOR Y0, Y3, Y3 // of the odd ones
-	VPUNPCKLBW Y3, Y1, Y4
-	VPUNPCKHBW Y3, Y1, Y5
-	VMOVDQU Y4, (BX)(CX*2)
-	VMOVDQU Y5, 32(BX)(CX*2)
-	ADDQ $32, CX
-	JNE  fill
-	VZEROUPPER
-	RET
+// func laneFill512(pairs, src *byte, n uint64)
+TEXT ·laneFill512(SB), NOSPLIT, $0-24
+	FILL(BLENDAVX512)

@@ -21,7 +21,6 @@ func TestSizes(t *testing.T) {
 		{reflect.TypeFor[Wave](), waveSize},
 		{reflect.TypeFor[codeNode](), nodeSize},
 		{reflect.TypeFor[opInst](), opSize},
-		{reflect.TypeFor[opRow](), 8},
 		{reflect.TypeFor[laneEntry](), 4},
 		{reflect.TypeFor[Inst](), 32},
 		{reflect.TypeFor[Marker](), 16},
@@ -31,6 +30,13 @@ func TestSizes(t *testing.T) {
 		if got := s.of.Size(); got != s.size {
 			t.Errorf("%v has %d bytes, the assembly goes by %d", s.of, got, s.size)
 		}
+	}
+	scan := reflect.TypeFor[laneScan]()
+	if f, _ := scan.FieldByName("rdna"); f.Offset != 0 { // one register is of both
+		t.Errorf("a laneScan's run is at byte %d", f.Offset)
+	}
+	if f, _ := scan.FieldByName("pairs"); f.Offset%64 != 0 {
+		t.Errorf("a laneScan's pairs are at byte %d, which makes stores slow", f.Offset)
 	}
 	if liveSize != 1<<5 { // as the keys of assembly are shifted
 		t.Errorf("a liveWave has %d bytes", liveSize)
@@ -83,11 +89,13 @@ func TestLaneTwins(t *testing.T) {
 		}
 		size := fillBlock * (1 + rng.IntN(windowBytes/fillBlock))
 		fillGeneric(plain.pairs[:2*size], win[:size+8])
-		for _, wide := range []bool{false, hasAVX2} {
+		for _, has := range [][2]bool{{}, {hasAVX2}, {hasAVX2, hasAVX512}} {
 			clear(asm.pairs[:])
-			with(&hasAVX2, wide, func() { fillPairs(asm.pairs[:2*size], win[:size+8]) })
+			with(&hasAVX2, has[0], func() {
+				with(&hasAVX512, has[1], func() { fillPairs(asm.pairs[:2*size], win[:size+8]) })
+			})
 			if !slices.Equal(asm.pairs[:2*size], plain.pairs[:2*size]) {
-				t.Fatalf("window %d of %d bytes: pairs differ", i, size)
+				t.Fatalf("window %d of %d bytes: pairs differ with AVX2 %t, AVX-512 %t", i, size, has[0], has[1])
 			}
 		}
 		asm.pairs, asm.left = plain.pairs, scanLanes
@@ -144,12 +152,13 @@ func TestWaveRunTwins(t *testing.T) {
 		n := copy(win[:windowBytes], randomStream(rng, f, 200+rng.IntN(3000)))
 		_, pieces := s.window(tab, win[:], 0, 0, uint64(2*n))
 		room := make([]Wave, 2*windowBytes)
-		asm := rdnaRun{
+		asm := &s.rdna
+		*asm = rdnaRun{
 			scan: &s, next: int(pieces[0].first), live: newLive(b), bits: b, begun: begun, waves: room, first: 1000, runs: 7,
 			markers: make([]Marker, 0, rng.IntN(200)),
 		}
 		asm.begin(nil, nil)
-		plain := asm
+		plain := *asm
 		plain.live, plain.waves, plain.markers = newLive(b), make([]Wave, len(room)), make([]Marker, 0, cap(asm.markers))
 		for more := true; more; {
 			got, want := asm.take(), plain.takeGeneric()

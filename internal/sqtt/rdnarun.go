@@ -5,7 +5,7 @@ import "math/bits"
 // rdnaRun goes through the events of an RDNA window: tokens of waves, of time and, where there is a walk, records of the traced
 // SIMD's waves.
 type rdnaRun struct {
-	scan  *laneScan
+	scan  *laneScan // which it is the run of
 	live  *[numSlots]liveWave
 	bits  *waveBits
 	begun *[numBegun]uint64 // see waveBits.newBegun
@@ -24,7 +24,7 @@ type rdnaRun struct {
 	walk    *walk // nil: there is none
 	ops     *walkOps
 	slots   [32]*tracedWave // the walk's
-	unit    uint32          // what keys of waves in the traced SIMD have in their lowest bits; noUnit: there is none
+	unitAt  uint32          // what keys of waves in the traced SIMD have in their lowest bits, times the size of a liveWave; noUnit: there is none
 	hurried Cycles          // the origin when hurry was called last
 	ahead   uint64          // TIMESTAMPs take the origin less far than that from there
 
@@ -34,8 +34,7 @@ type rdnaRun struct {
 	untold  int // starts and ends of traced waves that the walk does not know of yet
 	steps   [maxSteps]tracedStep
 
-	tables   pairTables
-	oneBegan uint64 // 1<<32, for assembly's count of waves that began
+	tables pairTables
 }
 
 const maxSteps = 32
@@ -54,26 +53,26 @@ const noUnit = 1<<32 - 1
 // begin makes the run one of a walk, or of none.
 func (r *rdnaRun) begin(k *walk, ops func() *walkOps) {
 	r.scan.handle()
-	r.oneBegan = 1 << 32
 	r.untold = 0
 	if k == nil {
-		r.walk, r.unit, r.ahead = nil, noUnit, 1<<64-1
-		r.tables.make(r.bits, nil)
+		r.walk, r.unitAt, r.ahead = nil, noUnit, 1<<64-1
+		r.tables.make(r.bits, r.begun, nil)
 		return
 	}
 	if k.cache.full {
 		k.forget()
 	}
-	if r.walk != k {
-		copy(r.slots[:], k.slots[:])
-	}
+	copy(r.slots[:], k.slots[:])
 	r.walk, r.ops, r.ahead = k, ops(), longReady/2
-	r.tables.make(r.bits, r.ops)
+	r.tables.make(r.bits, r.begun, r.ops)
 	r.resume()
 }
 
 // release lets go of what others use until the next window.
-func (r *rdnaRun) release() { r.scan, r.waves, r.markers = nil, nil, nil }
+func (r *rdnaRun) release() {
+	r.live, r.begun, r.waves, r.markers, r.walk = nil, nil, nil, nil, nil
+	clear(r.slots[:])
+}
 
 // resume brings up to date what the walk may have changed: a HEADER names another SIMD, waves stand ready for long.
 func (r *rdnaRun) resume() {
@@ -81,7 +80,8 @@ func (r *rdnaRun) resume() {
 		return
 	}
 	r.forgetStarts()
-	r.unit, _ = r.walk.unit(r.bits)
+	unit, _ := r.walk.unit(r.bits)
+	r.unitAt = unit * liveSize
 	r.walk.hurry(r.origin)
 	r.hurried = r.origin
 }
@@ -149,25 +149,25 @@ func (r *rdnaRun) one(e, w uint64, now Cycles) bool {
 }
 
 // traced says whether a slot is of the traced SIMD.
-func (r *rdnaRun) traced(k slotKey) bool { return uint32(k)&r.bits.units() == r.unit }
+func (r *rdnaRun) traced(k slotKey) bool { return uint32(k)&r.bits.units()*liveSize == r.unitAt }
 
 // record takes a record: it does what issue and immediate do with all that is usual.
 func (r *rdnaRun) record(e, w uint64, now Cycles) bool {
 	kind := eventKindOf(e)
 	op, nodes := r.ops.of(kind, w), r.walk.cache.nodes
-	if op.ready < 0 {
-		return op.ready == opOther
+	if op.how >= opOther {
+		return op.how == opOther
 	}
-	t := r.slots[r.ops.slot(kind, w)]
+	t := r.slots[r.ops.slotOf(kind, w)]
 	h, room := len(t.insts), t.insts[:cap(t.insts)]
-	if uint(t.at/nodeSize) >= uint(len(nodes)) || h >= len(room) { // nodeRare is beyond all of them
+	if uint(t.at/nodeSize) >= uint(len(nodes)) || h >= min(partRecords, len(room)) { // nodeRare is beyond all of them
 		return false
 	}
 	in, node := &room[h], &nodes[t.at/nodeSize]
 	t.insts = t.insts[:h+1]
 	in.PC = node.pc
-	t.at = node.succ[op.succ/4&1]
-	from := Cycles(min(uint64(now), uint64(t.ready[op.ready/8&1])))
+	t.at = node.succ[op.how/opTaken&1]
+	from := Cycles(min(uint64(now), uint64(t.ready[op.how/opNoUnit&1])))
 	stall := uint32(now - from)
 	in.Time, in.Stall, in.Dur = from, stall, stall+uint32(op.clocks)
 	in.Category, in.newPC = op.Category, false

@@ -29,16 +29,17 @@ type pairTables struct {
 	from *walkOps  // of which records are there
 
 	// Fields, in the eight pairs before an event, which end with the token, or in others of 64 bits.
-	raw                                  uint64 // all of 32 bits
-	startKey, startUnit, endKey, endUnit uint64
-	ready                                uint64
-	regAddr, regQueue                    uint64 // of the lower half
-	timeLow, timeHigh                    uint64 // of either half
+	raw               uint64 // all of 32 bits
+	startKey, endKey  uint64
+	ready             uint64
+	regAddr, regQueue uint64 // of the lower half
+	timeLow, timeHigh uint64 // of either half
 
 	// As walkOps has them, by the byte of an event with the code.
-	opMask, slotMask, opBase [256]uint64
+	opMask, slotMask [256]uint64
 
-	ops [numOps]opInst
+	ops   [numOps]opInst
+	begun [numBegun]uint64 // see waveBits.newBegun
 }
 
 // Bits of a token in its first four pairs and, of a MISC, in its last two.
@@ -56,17 +57,16 @@ func inPairs(bits uint32) uint64 { return spread(uint64(bits)) << 4 }
 func (c eventCode) inPairs(bits uint32) uint64 { return inPairs(bits) << (8 * (8 - c.form().nibbles)) }
 
 // make makes the tables those of a family and, unless ops is nil, of its records.
-func (t *pairTables) make(b *waveBits, ops *walkOps) {
+func (t *pairTables) make(b *waveBits, begun *[numBegun]uint64, ops *walkOps) {
 	if t.of != b {
 		*t = pairTables{
 			of: b, raw: inPairs(math.MaxUint32),
-			startKey:  codeStart.inPairs(b.low[0]<<7 | b.high[0]<<8),
-			startUnit: codeStart.inPairs(b.units() << 7),
-			endKey:    codeEnd.inPairs(b.low[1]<<8 | b.high[1]<<9),
-			endUnit:   codeEnd.inPairs(b.units() << 8),
-			ready:     codeReady.inPairs(0xffff << 8),
-			regAddr:   inPairs(0xffff << 16), regQueue: inPairs(15 << 7),
+			startKey: codeStart.inPairs(b.low[0]<<7 | b.high[0]<<8),
+			endKey:   codeEnd.inPairs(b.low[1]<<8 | b.high[1]<<9),
+			ready:    codeReady.inPairs(0xffff << 8),
+			regAddr:  inPairs(0xffff << 16), regQueue: inPairs(15 << 7),
 			timeLow: inPairs(0xfffff << 12), timeHigh: inPairs(uint32(b.delta >> 20)),
+			begun: *begun,
 		}
 	}
 	if ops == nil || t.from == ops {
@@ -76,10 +76,8 @@ func (t *pairTables) make(b *waveBits, ops *walkOps) {
 	for i := range t.opMask {
 		code := eventCode(i % numEventCodes)
 		kind := code.form().kind
-		row := ops.row[kind]
-		t.opMask[i] = code.inPairs(row.mask << opShift)
-		t.opBase[i] = uint64(row.base / opSize)
-		t.slotMask[i] = code.inPairs(31 << (8 - ops.double[kind]&1))
+		t.opMask[i] = code.inPairs(ops.mask[kind]<<opAt | 3)
+		t.slotMask[i] = code.inPairs(31 << ops.slot[kind])
 	}
 }
 
@@ -121,16 +119,16 @@ func rdnaRun12(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeN
 
 // handle finds the handlers, once: each kind's code begins at a multiple of handlerSize in its run.
 func (s *laneScan) handle() {
-	if s.handlers[0][0][0] != 0 {
+	if s.handlers[0][0] != 0 {
 		return
 	}
 	const handlerSize = 1024
 	run11, run12 := rdnaRuns()
 	slots := [numEventKinds]uintptr{
-		eventRare: 2, eventReady: 3, eventTime: 4, eventReg: 5, eventMisc: 6, eventEnd: 7, eventStart: 8,
-		eventInst: 9, eventVALU: 9, eventImmed: 9, eventPiece: 10,
+		eventInst: 1, eventVALU: 1, eventImmed: 1, eventRare: 2, eventReady: 3, eventTime: 4, eventReg: 5, eventMisc: 6, eventEnd: 7,
+		eventStart: 8, eventPiece: 9,
 	}
-	for b := range s.handlers[0][0] {
+	for b := range s.handlers[0] {
 		code := eventCode(b % numEventCodes)
 		at11, at12 := slots[code.form().kind], slots[code.form().kind]
 		switch code {
@@ -139,11 +137,7 @@ func (s *laneScan) handle() {
 		case codeTime16:
 			at11 = slots[eventRare]
 		}
-		s.handlers[0][0][b], s.handlers[1][0][b] = run11+at11*handlerSize, run12+at12*handlerSize
-		if at11 == slots[eventInst] {
-			at11, at12 = 1, 1
-		}
-		s.handlers[0][1][b], s.handlers[1][1][b] = run11+at11*handlerSize, run12+at12*handlerSize
+		s.handlers[0][b], s.handlers[1][b] = run11+at11*handlerSize, run12+at12*handlerSize
 	}
 }
 

@@ -3,16 +3,19 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// Where the entry of an event ends, in AX, and the eight pairs before, in CX. A token of 32 bits begins there; shorter ones that are
-// long enough for an entry to end with them end there.
-#define PAIRS \
-	MOVWLZX (R8), AX; \
-	MOVQ (laneScan_pairs-8)(R10)(AX*1), CX
+// Where the entry of an event ends, in BX, the eight pairs before, in CX, and the event's time, in AX. A token of 32 bits begins
+// there; shorter ones that are long enough for an entry to end with them end there.
+#define PAIRSTIME \
+	MOVQ (R8), AX; \
+	MOVWLZX AX, BX; \
+	MOVQ (laneScan_pairs-8)(R12)(BX*1), CX; \
+	SHRQ $const_scanTime, AX; \
+	ADDQ SI, AX
 
-// The same of a token of so many nibbles, with its first eight pairs.
+// Where the entry of an event ends, in AX, and the first eight pairs of a token of so many nibbles, in CX.
 #define PAIRSOF(nibbles) \
 	MOVWLZX (R8), AX; \
-	MOVQ (laneScan_pairs-nibbles)(R10)(AX*1), CX
+	MOVQ (laneScan_pairs-nibbles)(R12)(AX*1), CX
 
 // A field in pairs x, of those that pairTables has.
 #define FIELD(field, x, to) PEXTQ (rdnaRun_tables+field)(R12), x, to
@@ -20,7 +23,7 @@
 // The value of a TIMESTAMP of so many nibbles, in CX; DX is lost.
 #define VALUE(nibbles) \
 	FIELD(pairTables_timeLow, CX, CX); \
-	MOVQ (laneScan_pairs-nibbles+8)(R10)(AX*1), DX; \
+	MOVQ (laneScan_pairs-nibbles+8)(R12)(AX*1), DX; \
 	FIELD(pairTables_timeHigh, DX, DX); \
 	SHLQ $20, DX; \
 	ORQ  DX, CX
@@ -34,7 +37,7 @@
 // The event at R8 is next: its code's handler takes it. DI is the byte with the code.
 #define EVENT(HANDLERS) \
 	MOVBLZX 2(R8), DI; \
-	JMP  HANDLERS(R10)(DI*8)
+	JMP  HANDLERS(R12)(DI*8)
 
 #define NEXT(HANDLERS) \
 	ADDQ $8, R8; \
@@ -60,84 +63,81 @@
 	MOVL DI, tracedStep_in(R14)
 
 // What rdnaRun.takeGeneric does. Each event's handler goes to the next event's itself, so that a branch predictor sees each kind's
-// successors apart; handlers begin at multiples of 1024 bytes, see laneScan.handle. R8 is the event, R10 the scan, R11 live, R12 the
-// rdnaRun, SI the time that events count from, R13 where the next wave goes, R15 runs and, above, how many waves began.
+// successors apart; handlers begin at multiples of 1024 bytes, see laneScan.handle. R8 is the event, R10 the code's nodes, R11 live, R12 the
+// rdnaRun and its laneScan, SI the time that events count from, R13 where the next wave goes, R15 runs, X4 how many waves began.
 //
 // A record waits in X0 (PC and Time) and X2 (the rest) for the next one to store it at R9, behind that one's loads of what the
 // records of its wave left: they would wait until it is known that this is not where they load.
-#define RDNARUN(HANDLERS, SLOTAT, QUEUE, TIMESTAMP, REALTIME) \
+#define RDNARUN(HANDLERS, UNITS, SLOTAT, QUEUE, TIMESTAMP, REALTIME) \
 	MOVQ r+0(FP), R12; \
 	MOVQ events+8(FP), R8; \
 	MOVQ base+16(FP), SI; \
 	MOVQ next+24(FP), R13; \
-	MOVQ rdnaRun_scan(R12), R10; \
+	MOVQ nodes+32(FP), R10; \
 	MOVQ rdnaRun_live(R12), R11; \
 	MOVL rdnaRun_runs(R12), R15; \
 	MOVQ SI, AX; \
 	SUBQ rdnaRun_origin(R12), AX; \
 	MOVQ AX, piece-40(SP); /* the piece's base */ \
 	LEAQ scratch-32(SP), R9; \
+	PXOR X4, X4; \
+	PCMPEQL X5, X5; /* -1, twice */ \
 	EVENT(HANDLERS); \
-	PCALIGN $1024; /* records, whose pairs are in BX */ \
-record: \
-	PEXTQ (rdnaRun_tables+pairTables_opMask)(R12)(DI*8), BX, DX; \
-	PEXTQ (rdnaRun_tables+pairTables_slotMask)(R12)(DI*8), BX, BP; \
-	MOVWLZX 8(R8), BX; \
-	MOVQ (laneScan_pairs-8)(R10)(BX*1), BX; /* of the next event, which is a record most likely */ \
-	ADDQ (rdnaRun_tables+pairTables_opBase)(R12)(DI*8), DX; \
-	LEAQ (rdnaRun_tables+pairTables_ops)(R12)(DX*8), DX; \
-	MOVBQSX opInst_ready(DX), DI; \
-	TESTQ DI, DI; \
-	JMI  unusual; \
+	PCALIGN $1024; /* records */ \
+	PAIRSTIME; \
+	PEXTQ (rdnaRun_tables+pairTables_opMask)(R12)(DI*8), CX, DX; \
+	PEXTQ (rdnaRun_tables+pairTables_slotMask)(R12)(DI*8), CX, BP; \
+	MOVQ (rdnaRun_tables+pairTables_ops)(R12)(DX*8), DX; \
 	MOVQ rdnaRun_slots(R12)(BP*8), BP; \
-	TIME; \
-	MOVQ tracedWave_ready(BP)(DI*1), DI; \
+	RORXQ $56, DX, DI; /* the last byte first */ \
+	TESTQ DX, DX; \
+	JMI  unusual; \
+	MOVL DI, BX; \
+	ANDL $const_opNoUnit, DI; \
 	MOVL tracedWave_at(BP), CX; \
 	MOVQ tracedWave_insts+8(BP), R14; \
+	MOVQ tracedWave_ready(BP)(DI*1), DI; \
 	MOVUPS X0, (R9); \
 	MOVUPS X2, 16(R9); \
 	TESTL CX, CX; \
 	JMI  done; /* nodeRare */ \
-	ADDQ nodes+32(FP), CX; \
-	CMPQ R14, tracedWave_insts+16(BP); \
+	CMPQ R14, $const_partRecords; \
 	JGE  done; \
-	MOVQ R14, R9; \
-	SHLQ $5, R9; /* the size of an Inst */ \
+	ADDQ R10, CX; \
+	ANDL $const_opTaken, BX; \
+	MOVL codeNode_succ(CX)(BX*1), BX; \
+	MOVL BX, tracedWave_at(BP); \
+	MOVQ codeNode_pc(CX), X0; \
+	RORXQ $59, R14, R9; /* times the size of an Inst */ \
 	ADDQ tracedWave_insts+0(BP), R9; \
 	INCQ R14; \
 	MOVQ R14, tracedWave_insts+8(BP); \
 	CMPQ AX, DI; \
 	CMOVQCS AX, DI; \
-	MOVQ codeNode_pc(CX), X0; \
 	MOVQ DI, X1; \
 	PUNPCKLQDQ X1, X0; \
+	MOVQ DX, X1; \
+	SHRL $16, DX; /* clocks */ \
 	MOVQ AX, R14; \
 	SUBQ DI, R14; /* the stall */ \
-	MOVBLZX opInst_clocks(DX), DI; \
-	ADDQ DI, AX; \
+	ADDQ DX, AX; \
 	MOVQ $-1, tracedWave_ready+0(BP); \
 	MOVQ AX, tracedWave_ready+8(BP); \
-	ADDQ R14, DI; \
-	SHLQ $32, DI; \
-	ORQ  R14, DI; \
-	MOVQ DI, X2; \
-	MOVHPS (DX), X2; \
-	MOVBLZX opInst_succ(DX), AX; \
-	MOVL codeNode_succ(CX)(AX*1), AX; \
-	MOVL AX, tracedWave_at(BP); \
-nextRecord: \
-	NEXT(HANDLERS+8*256); \
-unusual: \
-	CMPL DI, $const_opOther; \
-	JEQ  nextRecord; \
-	JMP  done; \
+	ADDQ R14, DX; \
+	SHLQ $32, DX; \
+	ORQ  R14, DX; \
+	MOVQ DX, X2; \
+	PUNPCKLQDQ X1, X2; \
 next: \
 	NEXT(HANDLERS); \
+unusual: \
+	CMPB DI, $const_opOther; \
+	JEQ  next; \
+	JMP  done; \
 	PCALIGN $1024; /* eventRare */ \
 	JMP  done; \
 	PCALIGN $1024; /* eventReady */ \
-	PAIRS; \
-	TIME; \
+	PAIRSTIME; \
 	FIELD(pairTables_ready, CX, CX); \
 	TESTL CX, CX; \
 	JEQ  next; \
@@ -186,7 +186,7 @@ marker: \
 	TESTL CX, CX; /* a compute register has bit 15, which is here */ \
 	JPL  next; \
 	FIELD(pairTables_regQueue, CX, CX); \
-	MOVQ (laneScan_pairs-8)(R10)(AX*1), AX; \
+	MOVQ (laneScan_pairs-8)(R12)(AX*1), AX; \
 	FIELD(pairTables_raw, AX, AX); \
 	MOVQ rdnaRun_walk(R12), R14; \
 	LEAQ (R14)(CX*8), CX; \
@@ -199,19 +199,19 @@ marker: \
 	NEXT(HANDLERS); \
 	PCALIGN $1024; /* eventMisc */ \
 	MOVWLZX (R8), AX; \
-	MOVWLZX (laneScan_pairs-2)(R10)(AX*1), CX; \
+	MOVWLZX (laneScan_pairs-2)(R12)(AX*1), CX; \
 	TESTL $const_pairMisc, CX; \
 	JNE  done; \
 	NEXT(HANDLERS); \
 	PCALIGN $1024; /* eventEnd */ \
-	PAIRS; \
-	TIME; \
+	PAIRSTIME; \
 	FIELD(pairTables_endKey, CX, DI); \
-	FIELD(pairTables_endUnit, CX, DX); \
 	SHLL $5, DI; /* the size of a liveWave */ \
+	MOVL DI, DX; \
+	ANDL $UNITS, DX; \
 	CMPL R15, liveWave_run(R11)(DI*1); \
 	JNE  done; \
-	CMPL DX, rdnaRun_unit(R12); \
+	CMPL DX, rdnaRun_unitAt(R12); \
 	JEQ  endTraced; \
 ended: \
 	MOVL $0, liveWave_run(R11)(DI*1); \
@@ -220,9 +220,8 @@ ended: \
 	MOVQ AX, Wave_Start(R13); \
 	MOVL liveWave_raw(R11)(DI*1), AX; \
 	SHRL $QUEUE, AX; \
-	MOVQ rdnaRun_begun(R12), R14; \
 	MOVL liveWave_place(R11)(DI*1), DI; \
-	ORQ  (R14)(AX*8), DI; \
+	ORQ  (rdnaRun_tables+pairTables_begun)(R12)(AX*8), DI; \
 	MOVQ DI, Wave_CU(R13); /* and what is behind it */ \
 	ADDQ $const_waveSize, R13; \
 	NEXT(HANDLERS); \
@@ -236,25 +235,25 @@ endTraced: /* as rdnaRun.endTraced */ \
 	STEP; \
 	JMP  ended; \
 	PCALIGN $1024; /* eventStart */ \
-	PAIRS; \
-	TIME; \
+	PAIRSTIME; \
 	FIELD(pairTables_startKey, CX, DI); \
-	FIELD(pairTables_startUnit, CX, DX); \
-	SHLL $5, DI; \
 	FIELD(pairTables_raw, CX, CX); \
+	SHLL $5, DI; \
+	MOVL DI, DX; \
+	ANDL $UNITS, DX; \
 	CMPL R15, liveWave_run(R11)(DI*1); \
 	JEQ  done; \
-	CMPL DX, rdnaRun_unit(R12); \
+	CMPL DX, rdnaRun_unitAt(R12); \
 	JEQ  startTraced; \
 started: \
-	MOVL R15, liveWave_run(R11)(DI*1); \
-	MOVL CX, liveWave_raw(R11)(DI*1); \
 	MOVQ AX, liveWave_start(R11)(DI*1); \
-	MOVWLZX (R8), AX; \
+	SHLQ $32, CX; \
+	ORQ  R15, CX; \
+	MOVQ CX, liveWave_run(R11)(DI*1); /* and raw */ \
 	MOVQ rdnaRun_first(R12), R14; \
-	LEAQ -32(R14)(AX*4), AX; \
-	MOVQ AX, liveWave_off(R11)(DI*1); \
-	ADDQ rdnaRun_oneBegan(R12), R15; \
+	LEAQ -32(R14)(BX*4), R14; \
+	MOVQ R14, liveWave_off(R11)(DI*1); \
+	PSUBQ X5, X4; \
 	NEXT(HANDLERS); \
 startTraced: /* as rdnaRun.startTraced */ \
 	MOVL CX, DX; \
@@ -282,44 +281,39 @@ startTraced: /* as rdnaRun.startTraced */ \
 	STEP; \
 	MOVL DX, CX; \
 	JMP  started; \
-	PCALIGN $1024; /* records behind something else */ \
-	MOVWLZX (R8), BX; \
-	MOVQ (laneScan_pairs-8)(R10)(BX*1), BX; \
-	JMP  record; \
 	PCALIGN $1024; /* eventPiece */ \
 	INCQ rdnaRun_piece(R12); \
 	MOVQ rdnaRun_piece(R12), DX; \
 	LEAQ (DX)(DX*2), DX; /* a lanePiece has three words */ \
-	LEAQ laneScan_pieces(R10)(DX*8), DX; \
+	LEAQ laneScan_pieces(R12)(DX*8), DX; \
 	MOVQ lanePiece_base(DX), AX; \
 	SUBQ piece-40(SP), SI; \
 	ADDQ AX, SI; \
 	MOVQ AX, piece-40(SP); \
 	MOVQ lanePiece_first(DX), AX; \
-	LEAQ laneScan_events(R10)(AX*8), R8; \
+	LEAQ laneScan_events(R12)(AX*8), R8; \
 	EVENT(HANDLERS); \
 done: \
 	MOVUPS X0, (R9); \
 	MOVUPS X2, 16(R9); \
 	SUBQ piece-40(SP), SI; \
 	MOVQ SI, rdnaRun_origin(R12); \
-	LEAQ laneScan_events(R10), AX; \
+	LEAQ laneScan_events(R12), AX; \
 	SUBQ AX, R8; \
 	SHRQ $3, R8; \
 	MOVQ R8, rdnaRun_next(R12); \
-	SHRQ $32, R15; \
-	MOVQ R15, began+40(FP); \
+	MOVQ X4, began+40(FP); \
 	SUBQ next+24(FP), R13; \
 	MOVQ R13, wrote+48(FP); \
 	RET
 
 // func rdnaRun11(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeNode) (began, wrote int)
 TEXT ·rdnaRun11(SB), NOSPLIT, $48-56
-	RDNARUN(laneScan_handlers, 11, 21, 12, const_pairRealtime11)
+	RDNARUN(laneScan_handlers, 0x7e0, 11, 21, 12, const_pairRealtime11)
 
 // func rdnaRun12(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeNode) (began, wrote int)
 TEXT ·rdnaRun12(SB), NOSPLIT, $48-56
-	RDNARUN(laneScan_handlers+8*512, 12, 20, 16, const_pairRealtime12)
+	RDNARUN(laneScan_handlers+8*256, 0xfe0, 12, 20, 16, const_pairRealtime12)
 
 // func rdnaRuns() (run11, run12 uintptr)
 TEXT ·rdnaRuns(SB), NOSPLIT, $0-16

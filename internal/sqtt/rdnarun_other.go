@@ -9,4 +9,4 @@ func (s *laneScan) handle() {}
 // pairTables are of assembly alone.
 type pairTables struct{}
 
-func (*pairTables) make(*waveBits, *walkOps) {}
+func (*pairTables) make(*waveBits, *[numBegun]uint64, *walkOps) {}

@@ -100,6 +100,8 @@ type tracedWave struct {
 	pcs  []uint64 // addresses that came before they were needed
 	gfx9 wave9State
 	look *lookout // of one that is or was lost
+
+	_ [24]byte // so that none's first fields are in two cache lines
 }
 
 // waveState is what of a tracedWave is anew for each wave, with no pointers: so it is quickly set.
@@ -159,7 +161,10 @@ func (k *walk) begin(i uint32, w *Wave, pc uint64) {
 	t := k.renew(i, pc)
 	t.at, t.pc = nodeRare, pc
 	t.setReady(never)
-	t.insts = t.insts[:0:min(cap(t.insts), partRecords)]
+	if cap(t.insts) < partRecords {
+		t.insts = make([]Inst, 0, partRecords)
+	}
+	t.insts = t.insts[:0:partRecords]
 	t.wave.set(w)
 	t.wave.Stop = -1
 	k.settle(t)

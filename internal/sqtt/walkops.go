@@ -1,89 +1,88 @@
 package sqtt
 
 import (
-	"math"
-
 	"github.com/rigprof/rigprof/internal/gpu"
 )
 
 // walkOps says what a record means to the walk.
 type walkOps struct {
-	row    [numEventKinds]opRow  // which of ops it is
-	double [numEventKinds]uint32 // 0: the slot is the token's bits 8..12. All ones: 7..11
-	ops    [numOps]opInst
+	mask [numEventKinds]uint32 // of a token's bits from opAt on, those that say which of ops it is
+	slot [numEventKinds]uint8  // the token's bit where the slot begins
+	ops  [numOps]opInst        // by the token's lowest two bits, which differ between the kinds, and above by those
 }
 
-// opRow is the row of ops that a token has: its bits from opShift on, masked, and base, in bytes.
-type opRow struct{ mask, base uint32 }
-
-// Rows of ops: 0..255 are INST's, by bits 12..19.
 const (
-	opRowVALU = 256 + iota
-	opRowImmed
-	numOps
-
+	opAt    = 12
+	numOps  = 4 << 8
 	opSize  = 8 // bytes of an opInst
-	opShift = 12 - 3
+	opImmed = 1 // the lowest two bits
+	opTrace = 2 // of an INST
+	opVALU  = 3
 )
 
 // opInst is the last eight bytes of the Inst that a record makes. What is behind the Inst's fields says more of it.
 type opInst struct {
 	Category
-	_      bool // its newPC: never
-	clocks uint8
-	succ   uint8 // where in codeNode.succ the wave goes on: 4 where a branch is taken
-	ready  int8  // where in tracedWave.ready the time is from which it waited; else opOther, opRare
-	_      [3]uint8
+	_      bool  // its newPC: never
+	clocks uint8 // with a zero behind it
+	_      [4]uint8
+	how    opHow
 }
 
-// Of records that are not plain.
+// opHow says how a record moves a wave on. In one of the bits stands where that is in tracedWave.ready and codeNode.succ.
+type opHow uint8
+
 const (
-	opOther = -1 - iota // none: it is work of another SIMD
-	opRare              // for the long way
+	opTaken  opHow = 4    // a branch is taken
+	opNoUnit opHow = 8    // it waited from readyNoUnit on
+	opOther  opHow = 0x80 // it does not: it is work of another SIMD
+	opRare   opHow = 0x81 // it goes the long way
 )
 
-// of is the row that a record has in ops.
+// of is what a record means.
 func (ops *walkOps) of(kind eventKind, token uint64) *opInst {
-	r := &ops.row[kind%numEventKinds]
-	return &ops.ops[(uint32(token)>>opShift&r.mask+r.base)/opSize]
+	x := uint32(token)
+	return &ops.ops[(x>>opAt&ops.mask[kind]<<2|x&3)%numOps]
 }
 
-// slot is the slot that a record's token names.
-func (ops *walkOps) slot(kind eventKind, token uint64) uint32 {
-	x := uint32(token)
-	return (x + x&ops.double[kind%numEventKinds]) >> 8 & 31
+// slotOf is the slot that a record's token names.
+func (ops *walkOps) slotOf(kind eventKind, token uint64) uint32 {
+	return uint32(token) >> (ops.slot[kind] & 31) & 31
 }
 
 func newWalkOps(f gpu.Family) *walkOps {
 	tab := new(walkOps)
-	tab.row[eventVALU].base, tab.double[eventVALU] = opRowVALU*opSize, math.MaxUint32
-	tab.row[eventImmed].base, tab.double[eventImmed] = opRowImmed*opSize, math.MaxUint32
-	tab.row[eventInst].mask = 255 * opSize
+	tab.mask[eventInst] = 255
+	tab.slot = [numEventKinds]uint8{eventVALU: 7, eventImmed: 7, eventInst: 8}
 	if f == gpu.GFX12 {
-		tab.double[eventInst] = math.MaxUint32
+		tab.slot[eventInst] = 7
 	}
 	for i := range tab.ops {
-		op, info := i, opInfo{category: CategoryImmed}
+		op, o, info := i>>2, &tab.ops[i], opInfo{}
 		switch {
-		case i == opRowVALU:
+		case i == opVALU:
 			info = opInfo{CategoryVALU, 1}
-		case i < 256 && f == gpu.GFX12:
-			info = gfx12Ops[i]
-		case i < 256:
-			op = i >> 1
+		case i == opImmed:
+			info = opInfo{CategoryImmed, 1}
+		case i&3 != opTrace:
+			o.how = opRare // never
+			continue
+		case f == gpu.GFX12:
+			info = gfx12Ops[op]
+		default:
+			op >>= 1 // the slot's highest bit
 			info = gfx11Ops[op]
 		}
-		o := &tab.ops[i]
 		o.Category, o.clocks = info.category, info.clocks
 		switch {
 		case info.category == CategoryNone || info.category == categoryOther:
-			o.ready = opOther
-		case op == newPCOp || info.clocks >= clocksDerated || info.category > categoryOther:
-			o.ready = opRare
+			o.how = opOther
+		case i&3 == opTrace && op == newPCOp || info.clocks >= clocksDerated || info.category > categoryOther:
+			o.how = opRare
 		case info.category == CategoryJump:
-			o.succ = 4
+			o.how = opTaken
 		case info.category == CategoryImmed:
-			o.clocks, o.ready = 1, 8*readyNoUnit
+			o.clocks, o.how = 1, opNoUnit
 		}
 	}
 	return tab

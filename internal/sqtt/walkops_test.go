@@ -33,13 +33,13 @@ func TestWalkRunTwins(t *testing.T) {
 		tables := rdnaTablesOf(f)
 		size := copy(win[:windowBytes], randomTrace(rng, f, 200+rng.IntN(6000)))
 		_, pieces := s.window(tables.walk(), win[:], 0, 0, uint64(2*size))
-		var runs [2]rdnaRun
+		runs := [2]*rdnaRun{new(rdnaRun), &s.rdna}
 		few, base := rng.IntN(5), Cycles(rng.IntN(1<<20))
 		for i := range runs {
 			w := &walkers[i]
 			w.bits = b
 			w.place()
-			runs[i] = rdnaRun{
+			*runs[i] = rdnaRun{
 				scan: &s, next: int(pieces[0].first), live: w.live, begun: tables.begun(), bits: b, waves: make([]Wave, 2*windowBytes), first: 800,
 				origin: base, runs: w.runs, markers: make([]Marker, 0, few),
 			}
@@ -48,15 +48,18 @@ func TestWalkRunTwins(t *testing.T) {
 		for more := true; more; stops++ {
 			for slot := range uint32(16) {
 				at, room, live := nodeID(rng.IntN(nodes)*nodeSize), 1+rng.IntN(60), rng.IntN(2) == 0
+				full := partRecords // or more: then what started there is not taken
 				if rng.IntN(2) == 0 {
 					room = partRecords
+				} else if rng.IntN(2) == 0 {
+					full++
 				}
 				if rng.IntN(200) == 0 {
 					at = nodeRare
 				}
 				for i := range walkers {
 					t := walkers[i].walk.slot(slot)
-					t.at, t.insts, t.live = at, slices.Grow(t.insts[:0], room)[:0:room], live
+					t.at, t.insts, t.live = at, slices.Grow(t.insts[:0], full)[:partRecords-room:full], live
 					runs[i].starts[slot%8] = at
 				}
 			}
@@ -87,14 +90,14 @@ func TestWalkRunTwins(t *testing.T) {
 			raw := uint32(s.load64(nibbleOf(e)))
 			k := b.startKey(raw) % numSlots
 			for i := range runs {
-				r := &runs[i]
+				r := runs[i]
 				if more && eventKindOf(e) == eventStart && r.live[k].run != r.runs {
 					r.start(k, e, raw, r.now(e)) // as startTraced does, without telling the walk
 				}
 				r.next++
 			}
 		}
-		a, c := &runs[0], &runs[1]
+		a, c := runs[0], runs[1]
 		if a.origin != c.origin || a.open != c.open || a.n != c.n || !slices.Equal(a.waves[:a.n], c.waves[:c.n]) || !slices.Equal(a.markers, c.markers) {
 			t.Fatalf("window %d: origin %d, %d open, %d waves, %d markers, want %d, %d, %d, %d", i, c.origin, c.open, c.n, len(c.markers), a.origin, a.open, a.n, len(a.markers))
 		}
