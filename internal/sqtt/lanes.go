@@ -252,7 +252,7 @@ func (p *laneParts) balanced() bool {
 		total += n
 		longest = max(longest, n)
 	}
-	return longest*scanLanes <= total+total/16
+	return longest*scanLanes <= total+total/10
 }
 
 // split divides the nibbles from start to limit among the lanes. Where one of the scans before was of a window like this one, most

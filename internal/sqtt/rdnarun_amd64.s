@@ -246,10 +246,9 @@ endTraced: /* as rdnaRun.endTraced */ \
 	CMPL DX, rdnaRun_unitAt(R12); \
 	JEQ  startTraced; \
 started: \
+	MOVL R15, liveWave_run(R11)(DI*1); \
+	MOVL CX, liveWave_raw(R11)(DI*1); \
 	MOVQ AX, liveWave_start(R11)(DI*1); \
-	SHLQ $32, CX; \
-	ORQ  R15, CX; \
-	MOVQ CX, liveWave_run(R11)(DI*1); /* and raw */ \
 	MOVQ rdnaRun_first(R12), R14; \
 	LEAQ -32(R14)(BX*4), R14; \
 	MOVQ R14, liveWave_off(R11)(DI*1); \
