@@ -156,7 +156,12 @@ func (d *WaveDecoder) findEmpty(p []byte) {
 		if at%emptyLine == 0 {
 			d.zeros = 0
 		}
-		for _, b := range p[:n] {
+		line := p[:n]
+		for len(line) >= 8 && !begins(line) {
+			d.zeros += 8
+			line = line[8:]
+		}
+		for _, b := range line {
 			if b != 0 {
 				d.zeros = -emptyLine
 				break

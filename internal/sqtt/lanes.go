@@ -300,7 +300,7 @@ func (s *laneScan) likely(tab *laneTable, at uint64) uint64 {
 next:
 	for p := at; p < at+16; p++ {
 		acc := p
-		for range 3 {
+		for range 2 {
 			e := tab.entry[s.key(acc)]
 			if e.unknown() {
 				continue next

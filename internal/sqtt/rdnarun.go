@@ -24,7 +24,7 @@ type rdnaRun struct {
 	walk    *walk // nil: there is none
 	ops     *walkOps
 	slots   [32]*tracedWave // the walk's
-	unitAt  uint32          // what keys of waves in the traced SIMD have in their lowest bits, times the size of a liveWave; noUnit: there is none
+	unit    uint16          // what the places of waves in the traced SIMD have in their lower half; noUnit: there is none
 	hurried Cycles          // the origin when hurry was called last
 	ahead   uint64          // TIMESTAMPs take the origin less far than that from there
 
@@ -48,14 +48,14 @@ type tracedStep struct {
 }
 
 // noUnit is of no wave.
-const noUnit = 1<<32 - 1
+const noUnit = 1<<16 - 1
 
 // begin makes the run one of a walk, or of none.
 func (r *rdnaRun) begin(k *walk, ops func() *walkOps) {
 	r.scan.handle()
 	r.untold = 0
 	if k == nil {
-		r.walk, r.unitAt, r.ahead = nil, noUnit, 1<<64-1
+		r.walk, r.unit, r.ahead = nil, noUnit, 1<<64-1
 		r.tables.make(r.bits, r.begun, nil)
 		return
 	}
@@ -81,7 +81,7 @@ func (r *rdnaRun) resume() {
 	}
 	r.forgetStarts()
 	unit, _ := r.walk.unit(r.bits)
-	r.unitAt = unit * liveSize
+	r.unit = uint16(r.live[unit%numSlots].place)
 	r.walk.hurry(r.origin)
 	r.hurried = r.origin
 }
@@ -149,7 +149,7 @@ func (r *rdnaRun) one(e, w uint64, now Cycles) bool {
 }
 
 // traced says whether a slot is of the traced SIMD.
-func (r *rdnaRun) traced(k slotKey) bool { return uint32(k)&r.bits.units()*liveSize == r.unitAt }
+func (r *rdnaRun) traced(k slotKey) bool { return uint16(r.live[k%numSlots].place) == r.unit }
 
 // record takes a record: it does what issue and immediate do with all that is usual.
 func (r *rdnaRun) record(e, w uint64, now Cycles) bool {

@@ -63,12 +63,12 @@
 	MOVL DI, tracedStep_in(R14)
 
 // What rdnaRun.takeGeneric does. Each event's handler goes to the next event's itself, so that a branch predictor sees each kind's
-// successors apart; handlers begin at multiples of 1024 bytes, see laneScan.handle. R8 is the event, R10 the code's nodes, R11 live, R12 the
-// rdnaRun and its laneScan, SI the time that events count from, R13 where the next wave goes, R15 runs, X4 how many waves began.
+// successors apart; handlers begin at multiples of 1024 bytes, see laneScan.handle. R8 is the event, R10 the code's nodes, R11 live, R12
+// the rdnaRun and its laneScan, SI the time that events count from, R13 where the next wave goes, R15 runs, X4 how many waves began.
 //
 // A record waits in X0 (PC and Time) and X2 (the rest) for the next one to store it at R9, behind that one's loads of what the
 // records of its wave left: they would wait until it is known that this is not where they load.
-#define RDNARUN(HANDLERS, UNITS, SLOTAT, QUEUE, TIMESTAMP, REALTIME) \
+#define RDNARUN(HANDLERS, SLOTAT, QUEUE, TIMESTAMP, REALTIME) \
 	MOVQ r+0(FP), R12; \
 	MOVQ events+8(FP), R8; \
 	MOVQ base+16(FP), SI; \
@@ -207,11 +207,10 @@ marker: \
 	PAIRSTIME; \
 	FIELD(pairTables_endKey, CX, DI); \
 	SHLL $5, DI; /* the size of a liveWave */ \
-	MOVL DI, DX; \
-	ANDL $UNITS, DX; \
+	MOVL liveWave_place(R11)(DI*1), BX; \
 	CMPL R15, liveWave_run(R11)(DI*1); \
 	JNE  done; \
-	CMPL DX, rdnaRun_unitAt(R12); \
+	CMPW BX, rdnaRun_unit(R12); \
 	JEQ  endTraced; \
 ended: \
 	MOVL $0, liveWave_run(R11)(DI*1); \
@@ -220,9 +219,8 @@ ended: \
 	MOVQ AX, Wave_Start(R13); \
 	MOVL liveWave_raw(R11)(DI*1), AX; \
 	SHRL $QUEUE, AX; \
-	MOVL liveWave_place(R11)(DI*1), DI; \
-	ORQ  (rdnaRun_tables+pairTables_begun)(R12)(AX*8), DI; \
-	MOVQ DI, Wave_CU(R13); /* and what is behind it */ \
+	ORQ  (rdnaRun_tables+pairTables_begun)(R12)(AX*8), BX; \
+	MOVQ BX, Wave_CU(R13); /* and what is behind it */ \
 	ADDQ $const_waveSize, R13; \
 	NEXT(HANDLERS); \
 endTraced: /* as rdnaRun.endTraced */ \
@@ -239,11 +237,10 @@ endTraced: /* as rdnaRun.endTraced */ \
 	FIELD(pairTables_startKey, CX, DI); \
 	FIELD(pairTables_raw, CX, CX); \
 	SHLL $5, DI; \
-	MOVL DI, DX; \
-	ANDL $UNITS, DX; \
+	MOVWLZX liveWave_place(R11)(DI*1), DX; \
 	CMPL R15, liveWave_run(R11)(DI*1); \
 	JEQ  done; \
-	CMPL DX, rdnaRun_unitAt(R12); \
+	CMPW DX, rdnaRun_unit(R12); \
 	JEQ  startTraced; \
 started: \
 	MOVL R15, liveWave_run(R11)(DI*1); \
@@ -308,11 +305,11 @@ done: \
 
 // func rdnaRun11(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeNode) (began, wrote int)
 TEXT ·rdnaRun11(SB), NOSPLIT, $48-56
-	RDNARUN(laneScan_handlers, 0x7e0, 11, 21, 12, const_pairRealtime11)
+	RDNARUN(laneScan_handlers, 11, 21, 12, const_pairRealtime11)
 
 // func rdnaRun12(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeNode) (began, wrote int)
 TEXT ·rdnaRun12(SB), NOSPLIT, $48-56
-	RDNARUN(laneScan_handlers+8*256, 0xfe0, 12, 20, 16, const_pairRealtime12)
+	RDNARUN(laneScan_handlers+8*256, 12, 20, 16, const_pairRealtime12)
 
 // func rdnaRuns() (run11, run12 uintptr)
 TEXT ·rdnaRuns(SB), NOSPLIT, $0-16
