@@ -60,6 +60,9 @@ func TestPairBits(t *testing.T) {
 	}
 	for _, f := range []gpu.Family{gpu.GFX11, gpu.GFX12} {
 		for key, l := range keysOf(f) {
+			if low, ok := map[Kind]int{KindImmOne: lowImmed, KindInst: lowInst, KindValuInst: lowVALU}[l.kind]; ok && key&3 != low {
+				t.Errorf("%v: key %#x of a %v ends in other bits than %d", f, key, l.kind, low)
+			}
 			if kind := walkEventOf(f)(l.kind); kind != eventNone && int(eventCodeOf(kind, max(int(l.bits)/4, 4))) >= numEventCodes {
 				t.Errorf("%v: tokens of key %#x are too long for an event's code", f, key)
 			}

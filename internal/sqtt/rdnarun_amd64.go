@@ -14,13 +14,14 @@ var fastPairs = cpu.X86.HasBMI2 && !slowPEXT()
 // slowPEXT says whether the processor has PEXT as microcode, which takes longer than all that it would save: AMD's before Zen 3.
 func slowPEXT() bool {
 	_, b, c, d := cpuid(0)
-	amd := b == 0x68747541 && d == 0x69746e65 && c == 0x444d4163 // AuthenticAMD
-	hygon := b == 0x6f677948 && d == 0x6e65476e && c == 0x656e6975
+	amd := b == 0x68747541 && d == 0x69746e65 && c == 0x444d4163   // AuthenticAMD
+	hygon := b == 0x6f677948 && d == 0x6e65476e && c == 0x656e6975 // HygonGenuine
 	a, _, _, _ := cpuid(1)
 	family := a>>8&15 + a>>20&255
 	return (amd || hygon) && family < 0x19
 }
 
+// cpuid is the instruction of that name.
 func cpuid(leaf uint32) (a, b, c, d uint32)
 
 // pairTables say where fields stand in laneScan.pairs.
@@ -124,18 +125,19 @@ func (s *laneScan) handle() {
 	}
 	const handlerSize = 1024
 	run11, run12 := rdnaRuns()
-	slots := [numEventKinds]uintptr{
+	at := [numEventKinds]uintptr{
 		eventInst: 1, eventVALU: 1, eventImmed: 1, eventRare: 2, eventReady: 3, eventTime: 4, eventReg: 5, eventMisc: 6, eventEnd: 7,
 		eventStart: 8, eventPiece: 9,
 	}
 	for b := range s.handlers[0] {
 		code := eventCode(b % numEventCodes)
-		at11, at12 := slots[code.form().kind], slots[code.form().kind]
+		at11 := at[code.form().kind]
+		at12 := at11
 		switch code {
 		case codeTime12: // GFX11's
-			at12 = slots[eventRare]
+			at12 = at[eventRare]
 		case codeTime16:
-			at11 = slots[eventRare]
+			at11 = at[eventRare]
 		}
 		s.handlers[0][b], s.handlers[1][b] = run11+at11*handlerSize, run12+at12*handlerSize
 	}

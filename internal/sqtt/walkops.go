@@ -12,12 +12,12 @@ type walkOps struct {
 }
 
 const (
-	opAt    = 12
-	numOps  = 4 << 8
-	opSize  = 8 // bytes of an opInst
-	opImmed = 1 // the lowest two bits
-	opTrace = 2 // of an INST
-	opVALU  = 3
+	opAt     = 12
+	numOps   = 4 << 8
+	opSize   = 8 // bytes of an opInst
+	lowImmed = 1 // the lowest two bits of an IMM_ONE
+	lowInst  = 2 // of an INST
+	lowVALU  = 3 // of a VALU_INST
 )
 
 // opInst is the last eight bytes of the Inst that a record makes. What is behind the Inst's fields says more of it.
@@ -60,11 +60,11 @@ func newWalkOps(f gpu.Family) *walkOps {
 	for i := range tab.ops {
 		op, o, info := i>>2, &tab.ops[i], opInfo{}
 		switch {
-		case i == opVALU:
+		case i == lowVALU:
 			info = opInfo{CategoryVALU, 1}
-		case i == opImmed:
+		case i == lowImmed:
 			info = opInfo{CategoryImmed, 1}
-		case i&3 != opTrace:
+		case i&3 != lowInst:
 			o.how = opRare // never
 			continue
 		case f == gpu.GFX12:
@@ -77,7 +77,7 @@ func newWalkOps(f gpu.Family) *walkOps {
 		switch {
 		case info.category == CategoryNone || info.category == categoryOther:
 			o.how = opOther
-		case i&3 == opTrace && op == newPCOp || info.clocks >= clocksDerated || info.category > categoryOther:
+		case i&3 == lowInst && op == newPCOp || info.clocks >= clocksDerated || info.category > categoryOther:
 			o.how = opRare
 		case info.category == CategoryJump:
 			o.how = opTaken
