@@ -2,7 +2,7 @@ package sqtt
 
 import "sync"
 
-// The fast path reads a stream in two passes over windows that stay in the first-level cache. The first, scanning, only
+// The fast path reads a stream in two passes over windows that stay in the nearest caches. The first, scanning, only
 // finds where the tokens of interest (events) are and when: it takes a table's word for up to four tokens at once (GFX9: takes a
 // run of MISCs by arithmetic) and has no branch but its loop. The second handles the events.
 //
@@ -14,6 +14,7 @@ import "sync"
 // and so does a table entry:
 //
 //	bits 0..4    length of the entry's tokens, in nibbles
+//	bits 16..21  RDNA: the code of its event
 //	bits 22..31  their time
 const scanTime = 22
 
