@@ -44,8 +44,8 @@ type eventForm struct {
 	nibbles uint8
 }
 
-// eventForms has, by code less firstCode, the forms that have handlers of their own, in those' order but for what shares one; then
-// those of what is rare, by nibbles.
+// eventForms has the forms by code less firstCode: first those of tokens with a handler of their own, then what is rare, by
+// nibbles.
 var eventForms = func() (forms [firstCode]eventForm) {
 	n := copy(forms[:], []eventForm{
 		codePiece - firstCode:  {eventPiece, 0},

@@ -17,8 +17,8 @@ const (
 	// multiple of 4096 bytes apart: they would share the first-level cache's sets, and loads would wait for stores to another
 	// lane's events.
 	laneEvents = 2*windowBytes + 56
-	runPad     = 24 // so that pairs are aligned
-	laneTail   = 48 // nibbles at a window's end that lanes leave: more than a step may take
+	runPad     = 0  // so that pairs are aligned
+	laneTail   = 48 // nibbles at a window's end that lanes leave: more than two entries, of at most 19 each, may take
 )
 
 // laneTable is what lanes scan by: what the tokens are that begin in the next 16 bits, as two of laneScan.pairs have them: the
@@ -29,7 +29,7 @@ type laneTable struct {
 }
 
 // laneEntry is what a scan word grows by: the entry's length in nibbles, the code of its event if there is one, and its time.
-// Behind the event the code is taken out.
+// The code goes into the event's word only; the scan word goes on without it.
 type laneEntry uint32
 
 // events is how many events the entry has.
@@ -141,11 +141,13 @@ func (s *laneScan) fill(src []byte) {
 
 // fillGeneric fills pairs from src, but for its last eight bytes, which it may look at. The length is one of blocks and eight bytes.
 func fillGeneric(pairs, src []byte) {
-	for len(src) >= 12 && len(pairs) >= 8 {
-		x := uint64(binary.LittleEndian.Uint32(src))
-		y := x>>8 | uint64(src[4])<<24
-		binary.LittleEndian.PutUint64(pairs, spread(x)<<4|spread(y))
-		pairs, src = pairs[8:], src[4:]
+	x := spread(uint64(binary.LittleEndian.Uint32(src)))
+	for len(src) >= 16 && len(pairs) >= 16 {
+		w := binary.LittleEndian.Uint64(src[4:])
+		y, z := spread(w&0xffffffff), spread(w>>32)
+		binary.LittleEndian.PutUint64(pairs, x<<4|x>>16|y<<48)
+		binary.LittleEndian.PutUint64(pairs[8:], y<<4|y>>16|z<<48)
+		pairs, src, x = pairs[16:], src[8:], z
 	}
 }
 
@@ -168,6 +170,17 @@ func gather(x uint64) uint64 {
 func (s *laneScan) load64(nibble uint16) uint64 {
 	p := s.pairs[nibble : uint32(nibble)+16]
 	return gather(binary.LittleEndian.Uint64(p)) | gather(binary.LittleEndian.Uint64(p[8:]))<<32
+}
+
+// token is the 64 bits from an event's token on, in src as far as that has them.
+func (s *laneScan) token(src []byte, e uint64, form eventForm) uint64 {
+	nibble := uint16(e) - uint16(form.nibbles)
+	if i := int(nibble / 2); i+9 <= len(src) {
+		b := src[i : i+9]
+		w, at := binary.LittleEndian.Uint64(b), nibble%2*4
+		return w>>(at&63) | uint64(b[8])<<1<<((63-at)&63)
+	}
+	return s.load64(nibble)
 }
 
 // skipNops is the first nibble from the given one on that is not 0, or the limit.
@@ -294,8 +307,8 @@ func (s *laneScan) split(like *laneParts, start, limit uint64) {
 	s.start[0], s.start[scanLanes] = start, limit
 }
 
-// likely is where from a nibble on tokens may well begin: none of the next ones is unknown. In a run of tokens of one length, of
-// waves that start, a wrong guess would go on beside the tokens to the run's end.
+// likely is where from a nibble on tokens may well begin: neither of the next two entries has an unknown one. In a run of tokens of one
+// length, of waves that start, a wrong guess would go on beside the tokens to the run's end.
 func (s *laneScan) likely(tab *laneTable, at uint64) uint64 {
 next:
 	for p := at; p < at+16; p++ {

@@ -38,6 +38,9 @@ func TestSizes(t *testing.T) {
 	if f, _ := scan.FieldByName("pairs"); f.Offset%64 != 0 {
 		t.Errorf("a laneScan's pairs are at byte %d, which makes stores slow", f.Offset)
 	}
+	if n := reflect.TypeFor[tracedWave]().Size(); n%64 != 0 {
+		t.Errorf("a tracedWave has %d bytes, so that some lie across cache lines", n)
+	}
 	if liveSize != 1<<5 { // as the keys of assembly are shifted
 		t.Errorf("a liveWave has %d bytes", liveSize)
 	}

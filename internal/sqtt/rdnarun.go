@@ -6,6 +6,7 @@ import "math/bits"
 // SIMD's waves.
 type rdnaRun struct {
 	scan  *laneScan // which it is the run of
+	src   []byte    // the window and what is behind it, for what goes by tokens
 	live  *[numSlots]liveWave
 	bits  *waveBits
 	begun *[numBegun]uint64 // see waveBits.newBegun
@@ -26,7 +27,7 @@ type rdnaRun struct {
 	slots   [32]*tracedWave // the walk's
 	unit    uint16          // what the places of waves in the traced SIMD have in their lower half; noUnit: there is none
 	hurried Cycles          // the origin when hurry was called last
-	ahead   uint64          // TIMESTAMPs take the origin less far than that from there
+	ahead   uint64          // TIMESTAMPs take the origin less far than that from there; without a walk as far as may be
 
 	// Where waves of the traced SIMD start, by the queue as WAVE_START names it, me above pipe; nodeRare where that is not known.
 	starts  [8]nodeID
@@ -55,7 +56,7 @@ func (r *rdnaRun) begin(k *walk, ops func() *walkOps) {
 	r.scan.handle()
 	r.untold = 0
 	if k == nil {
-		r.walk, r.unit, r.ahead = nil, noUnit, 1<<64-1
+		r.walk, r.unit, r.hurried, r.ahead = nil, noUnit, 0, 1<<64-1
 		r.tables.make(r.bits, r.begun, nil)
 		return
 	}
@@ -70,7 +71,7 @@ func (r *rdnaRun) begin(k *walk, ops func() *walkOps) {
 
 // release lets go of what others use until the next window.
 func (r *rdnaRun) release() {
-	r.live, r.begun, r.waves, r.markers, r.walk = nil, nil, nil, nil, nil
+	r.src, r.live, r.begun, r.waves, r.markers, r.walk = nil, nil, nil, nil, nil, nil
 	clear(r.slots[:])
 }
 
@@ -90,12 +91,13 @@ func (r *rdnaRun) resume() {
 func (r *rdnaRun) takeGeneric() bool {
 	for ; ; r.next++ {
 		e := r.scan.events[r.next]
-		if eventKindOf(e) == eventPiece {
+		form := eventCodeIn(e).form()
+		if form.kind == eventPiece {
 			r.piece++
 			r.next = int(r.scan.pieces[r.piece].first) - 1
 			continue
 		}
-		if !r.one(e, r.scan.load64(nibbleOf(e)), r.now(e)) {
+		if form.kind == eventRare || !r.one(e, form.kind, r.scan.token(r.src, e, form), r.now(e)) {
 			return !r.atEnd()
 		}
 	}
@@ -110,11 +112,11 @@ func (r *rdnaRun) now(e uint64) Cycles {
 }
 
 // one takes an event, whose token is w; false where it is something rare.
-func (r *rdnaRun) one(e, w uint64, now Cycles) bool {
+func (r *rdnaRun) one(e uint64, kind eventKind, w uint64, now Cycles) bool {
 	x := uint32(w)
-	switch eventKindOf(e) {
+	switch kind {
 	case eventVALU, eventImmed, eventInst:
-		return r.record(e, w, now)
+		return r.record(kind, w, now)
 	case eventReady:
 		for m := x >> 8 & 0xffff; m != 0; m &= m - 1 {
 			r.slots[bits.TrailingZeros32(m)&15].ready[readyUnit] = now
@@ -152,8 +154,7 @@ func (r *rdnaRun) one(e, w uint64, now Cycles) bool {
 func (r *rdnaRun) traced(k slotKey) bool { return uint16(r.live[k%numSlots].place) == r.unit }
 
 // record takes a record: it does what issue and immediate do with all that is usual.
-func (r *rdnaRun) record(e, w uint64, now Cycles) bool {
-	kind := eventKindOf(e)
+func (r *rdnaRun) record(kind eventKind, w uint64, now Cycles) bool {
 	op, nodes := r.ops.of(kind, w), r.walk.cache.nodes
 	if op.how >= opOther {
 		return op.how == opOther
@@ -294,6 +295,9 @@ func (r *rdnaRun) endTraced(k slotKey, now Cycles) bool {
 
 // tell tells the walk of the waves that started and ended, before it is told of anything that came behind.
 func (r *rdnaRun) tell() {
+	for _, s := range r.steps[:r.untold] { // first, as the walk's user may not come back
+		r.walk.used |= 1 << (s.in / liveSize >> (r.bits.slot & 31) & 31)
+	}
 	for i := range r.untold {
 		s := &r.steps[i%maxSteps]
 		k := slotKey(s.in / liveSize)

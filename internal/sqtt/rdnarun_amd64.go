@@ -29,7 +29,8 @@ type pairTables struct {
 	of   *waveBits // the family's; nil: none are there yet
 	from *walkOps  // of which records are there
 
-	// Fields, in the eight pairs before an event, which end with the token, or in others of 64 bits.
+	// Fields, in the eight pairs before the end of an event's entry, with which its token ends; of TIMESTAMPs and REGs in either
+	// eight of the token's pairs.
 	raw               uint64 // all of 32 bits
 	startKey, endKey  uint64
 	ready             uint64
@@ -54,31 +55,33 @@ const (
 // inPairs is where bits stand in eight pairs.
 func inPairs(bits uint32) uint64 { return spread(uint64(bits)) << 4 }
 
-// inPairs is where bits of such a token, of at most 32, stand in the eight pairs before an event.
-func (c eventCode) inPairs(bits uint32) uint64 { return inPairs(bits) << (8 * (8 - c.form().nibbles)) }
+// beforeEnd is where bits of such a token, of at most 32, stand in the eight pairs before its entry's end.
+func (c eventCode) beforeEnd(bits uint32) uint64 {
+	return inPairs(bits) << (8 * (8 - c.form().nibbles))
+}
 
 // make makes the tables those of a family and, unless ops is nil, of its records.
 func (t *pairTables) make(b *waveBits, begun *[numBegun]uint64, ops *walkOps) {
 	if t.of != b {
-		*t = pairTables{
-			of: b, raw: inPairs(math.MaxUint32),
-			startKey: codeStart.inPairs(b.low[0]<<7 | b.high[0]<<8),
-			endKey:   codeEnd.inPairs(b.low[1]<<8 | b.high[1]<<9),
-			ready:    codeReady.inPairs(0xffff << 8),
-			regAddr:  inPairs(0xffff << 16), regQueue: inPairs(15 << 7),
-			timeLow: inPairs(0xfffff << 12), timeHigh: inPairs(uint32(b.delta >> 20)),
-			begun: *begun,
-		}
+		t.of, t.from = b, nil // field by field: a whole one would first be made on the stack
+		t.begun = *begun
+		t.raw = inPairs(math.MaxUint32)
+		t.startKey = codeStart.beforeEnd(b.low[0]<<7 | b.high[0]<<8)
+		t.endKey = codeEnd.beforeEnd(b.low[1]<<8 | b.high[1]<<9)
+		t.ready = codeReady.beforeEnd(0xffff << 8)
+		t.regAddr, t.regQueue = inPairs(0xffff<<16), inPairs(15<<7)
+		t.timeLow, t.timeHigh = inPairs(0xfffff<<12), inPairs(uint32(b.delta>>20))
 	}
 	if ops == nil || t.from == ops {
 		return
 	}
-	t.from, t.ops = ops, ops.ops
+	t.from = ops
+	t.ops = ops.ops
 	for i := range t.opMask {
 		code := eventCode(i % numEventCodes)
 		kind := code.form().kind
-		t.opMask[i] = code.inPairs(ops.mask[kind]<<opAt | 3)
-		t.slotMask[i] = code.inPairs(31 << ops.slot[kind])
+		t.opMask[i] = code.beforeEnd(ops.mask[kind]<<opAt | 3)
+		t.slotMask[i] = code.beforeEnd(31 << ops.slot[kind])
 	}
 }
 

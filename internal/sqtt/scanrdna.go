@@ -104,7 +104,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool)
 	end, pieces := s.lanes.window(table(), buf[at:], d.base+int64(at), start, uint64(2*size))
 	d.place()
 	r := &s.lanes.rdna
-	r.scan, r.live, r.bits, r.begun, r.markers, r.runs = s.lanes, d.live, d.bits, tables.begun(), d.res.Markers, d.runs
+	r.scan, r.src, r.live, r.bits, r.begun, r.markers, r.runs = s.lanes, buf[at:], d.live, d.bits, tables.begun(), d.res.Markers, d.runs
 	r.next, r.piece, r.open, r.origin, r.first = int(pieces[0].first), 0, 0, d.now, (d.base+int64(at))*8
 	events := 0
 	for _, p := range pieces {
