@@ -100,8 +100,6 @@ func (c eventCode) form() eventForm { return eventForms[c%firstCode] }
 
 func eventCodeIn(e uint64) eventCode { return eventCode(e >> eventCodeAt % numEventCodes) }
 
-func eventKindOf(e uint64) eventKind { return eventCodeIn(e).form().kind }
-
 // nibbleOf is where an event's token begins in its window.
 func nibbleOf(e uint64) uint16 { return uint16(e) - uint16(eventCodeIn(e).form().nibbles) }
 

@@ -91,7 +91,7 @@ func TestWalkRunTwins(t *testing.T) {
 			k := b.startKey(raw) % numSlots
 			for i := range runs {
 				r := runs[i]
-				if more && eventKindOf(e) == eventStart && r.live[k].run != r.runs {
+				if more && eventCodeIn(e).form().kind == eventStart && r.live[k].run != r.runs {
 					r.start(k, e, raw, r.now(e)) // as startTraced does, without telling the walk
 				}
 				r.next++
