@@ -17,7 +17,6 @@ const (
 	// multiple of 4096 bytes apart: they would share the first-level cache's sets, and loads would wait for stores to another
 	// lane's events.
 	laneEvents = 2*windowBytes + 56
-	runPad     = 0  // so that pairs are aligned
 	laneTail   = 48 // nibbles at a window's end that lanes leave: more than two entries, of at most 19 each, may take
 )
 
@@ -92,7 +91,6 @@ func newLaneTable(f gpu.Family, eventOf func(Kind) eventKind) *laneTable {
 // laneScan is what one decoder scans RDNA windows with.
 type laneScan struct {
 	rdna rdnaRun // that takes the events
-	_    [runPad]byte
 
 	// By each nibble of the window, it in the upper four bits and in the lower ones the second next: so two bytes are the
 	// index of the entry there, and every upper half of eight are the next 32 bits.
@@ -156,31 +154,6 @@ func spread(x uint64) uint64 {
 	x = (x | x<<16) & 0x0000ffff0000ffff
 	x = (x | x<<8) & 0x00ff00ff00ff00ff
 	return (x | x<<4) & 0x0f0f0f0f0f0f0f0f
-}
-
-// gather is the 32 bits whose nibbles are the upper halves of x's bytes.
-func gather(x uint64) uint64 {
-	x = x >> 4 & 0x0f0f0f0f0f0f0f0f
-	x = (x | x>>4) & 0x00ff00ff00ff00ff
-	x = (x | x>>8) & 0x0000ffff0000ffff
-	return (x | x>>16) & 0x00000000ffffffff
-}
-
-// load64 is the 64 bits from a nibble on.
-func (s *laneScan) load64(nibble uint16) uint64 {
-	p := s.pairs[nibble : uint32(nibble)+16]
-	return gather(binary.LittleEndian.Uint64(p)) | gather(binary.LittleEndian.Uint64(p[8:]))<<32
-}
-
-// token is the 64 bits from an event's token on, in src as far as that has them.
-func (s *laneScan) token(src []byte, e uint64, form eventForm) uint64 {
-	nibble := uint16(e) - uint16(form.nibbles)
-	if i := int(nibble / 2); i+9 <= len(src) {
-		b := src[i : i+9]
-		w, at := binary.LittleEndian.Uint64(b), nibble%2*4
-		return w>>(at&63) | uint64(b[8])<<1<<((63-at)&63)
-	}
-	return s.load64(nibble)
 }
 
 // skipNops is the first nibble from the given one on that is not 0, or the limit.

@@ -160,7 +160,7 @@ func TestWaveRunTwins(t *testing.T) {
 		room := make([]Wave, 2*windowBytes)
 		asm := &s.rdna
 		*asm = rdnaRun{
-			scan: &s, next: int(pieces[0].first), live: newLive(b), bits: b, begun: begun, waves: room, first: 1000, runs: 7,
+			scan: &s, src: win[:], next: int(pieces[0].first), live: newLive(b), bits: b, begun: begun, waves: room, first: 1000, runs: 7,
 			markers: make([]Marker, 0, rng.IntN(200)),
 		}
 		asm.begin(nil, nil)

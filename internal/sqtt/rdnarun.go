@@ -6,7 +6,7 @@ import "math/bits"
 // SIMD's waves.
 type rdnaRun struct {
 	scan  *laneScan // which it is the run of
-	src   []byte    // the window and what is behind it, for what goes by tokens
+	src   []byte    // the stream from the window on, for what goes by tokens
 	live  *[numSlots]liveWave
 	bits  *waveBits
 	begun *[numBegun]uint64 // see waveBits.newBegun
@@ -97,7 +97,10 @@ func (r *rdnaRun) takeGeneric() bool {
 			r.next = int(r.scan.pieces[r.piece].first) - 1
 			continue
 		}
-		if form.kind == eventRare || !r.one(e, form.kind, r.scan.token(r.src, e, form), r.now(e)) {
+		if form.kind == eventRare {
+			return !r.atEnd()
+		}
+		if w, _ := load(r.src, int(nibbleOf(e))*4); !r.one(e, form.kind, w, r.now(e)) {
 			return !r.atEnd()
 		}
 	}

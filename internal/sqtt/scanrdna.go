@@ -122,7 +122,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool)
 		}
 		e := s.lanes.events[r.next]
 		nibble, now := nibbleOf(e), r.now(e)
-		w := s.lanes.load64(nibble)
+		w, _ := load(buf[at:], int(nibble)*4)
 		l := &keys[w&255]
 		if r.rare(e, w, l.kind, now) {
 			continue
@@ -135,7 +135,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool)
 		d.token(&p)
 		if d.ext { // unless no extension unit follows
 			next := s.lanes.skipNops(nibble+uint16(p.Bits/4), uint16(2*size))
-			d.ext = int(next) >= 2*size-windowTail || s.lanes.load64(next)&1 != 0
+			d.ext = int(next) >= 2*size-windowTail || s.lanes.pairs[next]>>4&1 != 0
 		}
 		if d.ext || d.family != family { // the tokens behind it read otherwise
 			d.pos += int(p.Bits)

@@ -161,7 +161,7 @@ func (k *walk) begin(i uint32, w *Wave, pc uint64) {
 	t := k.renew(i, pc)
 	t.at, t.pc = nodeRare, pc
 	t.setReady(never)
-	if cap(t.insts) < partRecords {
+	if cap(t.insts) < partRecords { // which rdnaRun's assembly takes for granted
 		t.insts = make([]Inst, 0, partRecords)
 	}
 	t.insts = t.insts[:0:partRecords]

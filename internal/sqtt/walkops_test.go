@@ -40,7 +40,7 @@ func TestWalkRunTwins(t *testing.T) {
 			w.bits = b
 			w.place()
 			*runs[i] = rdnaRun{
-				scan: &s, next: int(pieces[0].first), live: w.live, begun: tables.begun(), bits: b, waves: make([]Wave, 2*windowBytes), first: 800,
+				scan: &s, src: win[:], next: int(pieces[0].first), live: w.live, begun: tables.begun(), bits: b, waves: make([]Wave, 2*windowBytes), first: 800,
 				origin: base, runs: w.runs, markers: make([]Marker, 0, few),
 			}
 			runs[i].begin(&w.walk, tables.ops)
@@ -87,7 +87,8 @@ func TestWalkRunTwins(t *testing.T) {
 				records += len(a.insts)
 			}
 			e := s.events[runs[0].next]
-			raw := uint32(s.load64(nibbleOf(e)))
+			w, _ := load(win[:], int(nibbleOf(e))*4)
+			raw := uint32(w)
 			k := b.startKey(raw) % numSlots
 			for i := range runs {
 				r := runs[i]
