@@ -1,10 +1,6 @@
 package sqtt
 
-import (
-	"encoding/binary"
-
-	"github.com/rigprof/rigprof/internal/gpu"
-)
+import "github.com/rigprof/rigprof/internal/gpu"
 
 // A scan waits for its own loads most of the time: the next one's address is what the last one said. So a window of an RDNA
 // stream is scanned in several places at the same time, by lanes: all but the first start from a guess, at their part's begin.
@@ -20,9 +16,9 @@ const (
 	laneTail   = 48 // nibbles at a window's end that lanes leave: more than two entries, of at most 19 each, may take
 )
 
-// laneTable is what lanes scan by: what the tokens are that begin in the next 16 bits, as two of laneScan.pairs have them: the
-// nibbles of bits 8, 0, 12 and 4. Bits 8..11, which most tokens leave open, are the index's lowest, so that few cache lines
-// hold what streams use. An entry ends with its first event and the NOPs behind it.
+// laneTable is what lanes scan by: what the tokens are that begin in the next 16 bits, as laneNibbles.key has them. Bits 8..11,
+// which most tokens leave open, are the key's lowest, so that few cache lines hold what streams use. An entry ends with its first
+// event and the NOPs behind it.
 type laneTable struct {
 	entry [1 << 16]laneEntry
 }
@@ -83,7 +79,7 @@ func newLaneTable(f gpu.Family, eventOf func(Kind) eventKind) *laneTable {
 		}
 	}
 	for i := range uint32(len(tab.entry)) {
-		tab.entry[i] = entry(i>>4&15|i>>12<<4|i&15<<8|i>>8&15<<12, 4)
+		tab.entry[i] = entry(bitsOfKey(i), 4)
 	}
 	return tab
 }
@@ -92,10 +88,7 @@ func newLaneTable(f gpu.Family, eventOf func(Kind) eventKind) *laneTable {
 type laneScan struct {
 	rdna rdnaRun // that takes the events
 
-	// By each nibble of the window, it in the upper four bits and in the lower ones the second next: so two bytes are the
-	// index of the entry there, and every upper half of eight are the next 32 bits.
-	// Assembly loads eight that end at an event, and may begin before the window.
-	pairs [1<<16 + 16]byte
+	nibbles laneNibbles // of the window
 
 	acc   [scanLanes]uint64 // scan words
 	n     [scanLanes]uint64 // where in events the next one goes
@@ -122,57 +115,17 @@ type lanePiece struct {
 	base       uint64 // scan time to add
 }
 
-// fillBlock is what pairs are filled by, in bytes of the window.
-const fillBlock = 32
-
-// fill takes what stands from a window's begin on, as far as it is of use. Behind src are zeros.
-func (s *laneScan) fill(src []byte) {
-	src = src[:min(len(src), windowBytes+windowSlack)]
-	n := max(len(src)-8, 0) &^ (fillBlock - 1)
-	if n > 0 {
-		fillPairs(s.pairs[:], src[:n+8])
-	}
-	var tail [2*fillBlock + 8]byte // at most 39 bytes, and zeros
-	copy(tail[:], src[n:])
-	fillPairs(s.pairs[2*n:], tail[:])
-}
-
-// fillGeneric fills pairs from src, but for its last eight bytes, which it may look at. The length is one of blocks and eight bytes.
-func fillGeneric(pairs, src []byte) {
-	x := spread(uint64(binary.LittleEndian.Uint32(src)))
-	for len(src) >= 16 && len(pairs) >= 16 {
-		w := binary.LittleEndian.Uint64(src[4:])
-		y, z := spread(w&0xffffffff), spread(w>>32)
-		binary.LittleEndian.PutUint64(pairs, x<<4|x>>16|y<<48)
-		binary.LittleEndian.PutUint64(pairs[8:], y<<4|y>>16|z<<48)
-		pairs, src, x = pairs[16:], src[8:], z
-	}
-}
-
-// spread puts each nibble of 32 bits into the lower half of a byte.
-func spread(x uint64) uint64 {
-	x = (x | x<<16) & 0x0000ffff0000ffff
-	x = (x | x<<8) & 0x00ff00ff00ff00ff
-	return (x | x<<4) & 0x0f0f0f0f0f0f0f0f
-}
-
 // skipNops is the first nibble from the given one on that is not 0, or the limit.
 func (s *laneScan) skipNops(nibble, limit uint16) uint16 {
-	for nibble < limit && s.pairs[nibble]>>4 == 0 {
+	for nibble < limit && s.nibbles.at(nibble) == 0 {
 		nibble++
 	}
 	return nibble
 }
 
-// key is the index of the entry at a scan word.
-func (s *laneScan) key(acc uint64) uint16 {
-	i := uint32(uint16(acc))
-	return binary.LittleEndian.Uint16(s.pairs[i : i+2])
-}
-
 // step takes one entry.
 func (s *laneScan) step(tab *laneTable, acc, n uint64) (uint64, uint64) {
-	e := tab.entry[s.key(acc)]
+	e := tab.entry[s.nibbles.key(acc)]
 	acc += uint64(e)
 	s.events[n] = acc
 	return acc &^ eventCodeMask, n + e.events()
@@ -287,7 +240,7 @@ next:
 	for p := at; p < at+16; p++ {
 		acc := p
 		for range 2 {
-			e := tab.entry[s.key(acc)]
+			e := tab.entry[s.nibbles.key(acc)]
 			if e.unknown() {
 				continue next
 			}
@@ -301,7 +254,7 @@ next:
 // window scans the tokens of the first size nibbles of the window that src begins with, from nibble start on. The window is at
 // off of its stream. In a full window it leaves the last few to the next one. It gives the scan word at the end and the events in one or more pieces.
 func (s *laneScan) window(tab *laneTable, src []byte, off int64, start, size uint64) (end uint64, pieces []lanePiece) {
-	s.fill(src)
+	s.nibbles.fill(src)
 	limit := max(start, size-min(size, laneTail))
 	lanes := 1
 	if limit-start >= scanLanes*leastPart {
@@ -337,7 +290,7 @@ func (s *laneScan) window(tab *laneTable, src []byte, off int64, start, size uin
 			if uint16(acc) < uint16(guess) {
 				acc, n = s.step(tab, acc, n)
 			} else {
-				e := tab.entry[s.key(guess)]
+				e := tab.entry[s.nibbles.key(guess)]
 				guess += uint64(e &^ eventCodeMask)
 				skip += e.events()
 			}
@@ -352,7 +305,7 @@ func (s *laneScan) window(tab *laneTable, src []byte, off int64, start, size uin
 		acc, n, first = s.acc[j], s.n[j], skip
 	}
 	for uint64(uint16(acc)) < size { // the stream's end, as far as entries are wholly before it
-		if uint64(uint16(acc))+tab.entry[s.key(acc)].nibbles() > size {
+		if uint64(uint16(acc))+tab.entry[s.nibbles.key(acc)].nibbles() > size {
 			break
 		}
 		acc, n = s.step(tab, acc, n)

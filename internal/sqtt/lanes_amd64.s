@@ -6,7 +6,7 @@
 // An entry of the lane whose scan word is in acc; see laneScan.step.
 #define ENTRY(acc) \
 	MOVWLZX acc, AX; \
-	MOVWLZX laneScan_pairs(BX)(AX*1), AX; \
+	MOVWLZX laneScan_nibbles(BX)(AX*1), AX; \
 	MOVL laneTable_entry(DX)(AX*4), AX; \
 	ADDQ AX, acc; \
 	MOVQ acc, laneScan_events(BX)(CX*8); \

@@ -35,8 +35,8 @@ func TestSizes(t *testing.T) {
 	if f, _ := scan.FieldByName("rdna"); f.Offset != 0 { // one register is of both
 		t.Errorf("a laneScan's run is at byte %d", f.Offset)
 	}
-	if f, _ := scan.FieldByName("pairs"); f.Offset%64 != 0 {
-		t.Errorf("a laneScan's pairs are at byte %d, which makes stores slow", f.Offset)
+	if f, _ := scan.FieldByName("nibbles"); f.Offset%64 != 0 {
+		t.Errorf("a laneScan's nibbles are at byte %d, which makes stores slow", f.Offset)
 	}
 	if n := reflect.TypeFor[tracedWave]().Size(); n%64 != 0 {
 		t.Errorf("a tracedWave has %d bytes, so that some lie across cache lines", n)
@@ -94,17 +94,17 @@ func TestLaneTwins(t *testing.T) {
 			}
 		}
 		size := fillBlock * (1 + rng.IntN(windowBytes/fillBlock))
-		fillGeneric(plain.pairs[:2*size], win[:size+8])
+		fillGeneric(plain.nibbles[:2*size], win[:size+8])
 		for _, has := range [][2]bool{{}, {hasAVX2}, {hasAVX2, hasAVX512}} {
-			clear(asm.pairs[:])
+			clear(asm.nibbles[:])
 			with(&hasAVX2, has[0], func() {
-				with(&hasAVX512, has[1], func() { fillPairs(asm.pairs[:2*size], win[:size+8]) })
+				with(&hasAVX512, has[1], func() { fillPairs(asm.nibbles[:2*size], win[:size+8]) })
 			})
-			if !slices.Equal(asm.pairs[:2*size], plain.pairs[:2*size]) {
+			if !slices.Equal(asm.nibbles[:2*size], plain.nibbles[:2*size]) {
 				t.Fatalf("window %d of %d bytes: pairs differ with AVX2 %t, AVX-512 %t", i, size, has[0], has[1])
 			}
 		}
-		asm.pairs, asm.left = plain.pairs, scanLanes
+		asm.nibbles, asm.left = plain.nibbles, scanLanes
 		for j := range scanLanes {
 			asm.acc[j] = uint64(rng.IntN(2*windowBytes)) | (1+rng.Uint64()>>34)<<scanTime
 			asm.n[j] = uint64(j) * laneEvents

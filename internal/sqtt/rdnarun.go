@@ -89,21 +89,62 @@ func (r *rdnaRun) resume() {
 
 // takeGeneric takes the events from r.next on up to the first one that is something rare; false at the window's end.
 func (r *rdnaRun) takeGeneric() bool {
-	for ; ; r.next++ {
-		e := r.scan.events[r.next]
+	for {
+		p := &r.scan.pieces[r.piece]
+		events := r.scan.events[r.next : p.end+1]
+		n, kind := r.takeSome(events, Cycles(p.base))
+		r.next += n
+		if kind != eventPiece {
+			return !r.atEnd()
+		}
+		r.piece++
+		r.next = int(r.scan.pieces[r.piece].first)
+	}
+}
+
+// takeSome takes the events of a piece up to the first one that is something rare, which behind the last there is. It gives that one's
+// index and kind.
+func (r *rdnaRun) takeSome(events []uint64, base Cycles) (n int, kind eventKind) {
+	nibbles, src, b := &r.scan.nibbles, r.src, r.bits
+	for i, e := range events {
 		form := eventCodeIn(e).form()
-		if form.kind == eventPiece {
-			r.piece++
-			r.next = int(r.scan.pieces[r.piece].first) - 1
-			continue
+		w := nibbles.token(src, uint16(e)-uint16(form.nibbles))
+		now, x, done := r.origin+base+timeOf(e), uint32(w), false
+		switch form.kind {
+		case eventVALU, eventImmed, eventInst:
+			done = r.record(form.kind, w, now)
+		case eventReady:
+			for m := x >> 8 & 0xffff; m != 0; m &= m - 1 {
+				r.slots[bits.TrailingZeros32(m)&15].ready[readyUnit] = now
+			}
+			done = true
+		case eventStart:
+			k := b.startKey(x) % numSlots
+			if done = r.live[k].run != r.runs && (!r.traced(k) || r.startTraced(k, x, now)); done {
+				r.start(k, e, x, now)
+			}
+		case eventEnd:
+			k := b.endKey(x) % numSlots
+			if done = r.live[k].run == r.runs && r.n < len(r.waves) && (!r.traced(k) || r.endTraced(k, now)); done {
+				r.end(k, now)
+			}
+		case eventReg:
+			if done = true; x>>15&1 != 0 { // a compute register
+				r.walk.register(uint8(x>>9&3), uint8(x>>7&3), x>>16, uint32(w>>32))
+				if addr := x >> 16; addr == regPGMLo || addr == regPGMHi {
+					r.forgetStarts()
+				}
+			}
+		case eventMisc: // mostly only time passes, which scanning counted
+			done = x&(miscSave|miscStallBegin|miscStallEnd) == 0
+		case eventTime:
+			done = r.time(w, now)
 		}
-		if form.kind == eventRare {
-			return !r.atEnd()
-		}
-		if w, _ := load(r.src, int(nibbleOf(e))*4); !r.one(e, form.kind, w, r.now(e)) {
-			return !r.atEnd()
+		if !done {
+			return i, form.kind
 		}
 	}
+	return len(events), eventRare // never
 }
 
 // atEnd says whether all events are taken.
@@ -112,45 +153,6 @@ func (r *rdnaRun) atEnd() bool { return r.next == int(r.scan.pieces[r.piece].end
 // now is the time of an event in the current piece.
 func (r *rdnaRun) now(e uint64) Cycles {
 	return r.origin + Cycles(r.scan.pieces[r.piece].base) + timeOf(e)
-}
-
-// one takes an event, whose token is w; false where it is something rare.
-func (r *rdnaRun) one(e uint64, kind eventKind, w uint64, now Cycles) bool {
-	x := uint32(w)
-	switch kind {
-	case eventVALU, eventImmed, eventInst:
-		return r.record(kind, w, now)
-	case eventReady:
-		for m := x >> 8 & 0xffff; m != 0; m &= m - 1 {
-			r.slots[bits.TrailingZeros32(m)&15].ready[readyUnit] = now
-		}
-	case eventStart:
-		k := r.bits.startKey(x) % numSlots
-		if r.live[k].run == r.runs || r.traced(k) && !r.startTraced(k, x, now) {
-			return false
-		}
-		r.start(k, e, x, now)
-	case eventEnd:
-		k := r.bits.endKey(x) % numSlots
-		if r.live[k].run != r.runs || r.n >= len(r.waves) || r.traced(k) && !r.endTraced(k, now) {
-			return false
-		}
-		r.end(k, now)
-	case eventReg:
-		if x>>15&1 != 0 { // a compute register
-			r.walk.register(uint8(x>>9&3), uint8(x>>7&3), x>>16, uint32(w>>32))
-			if addr := x >> 16; addr == regPGMLo || addr == regPGMHi {
-				r.forgetStarts()
-			}
-		}
-	case eventMisc: // mostly only time passes, which scanning counted
-		return x&(miscSave|miscStallBegin|miscStallEnd) == 0
-	case eventTime:
-		return r.time(w, now)
-	default:
-		return false
-	}
-	return true
 }
 
 // traced says whether a slot is of the traced SIMD.

@@ -24,7 +24,7 @@ func slowPEXT() bool {
 // cpuid is the instruction of that name.
 func cpuid(leaf uint32) (a, b, c, d uint32)
 
-// pairTables say where fields stand in laneScan.pairs.
+// pairTables say where fields stand in laneNibbles.
 type pairTables struct {
 	of   *waveBits // the family's; nil: none are there yet
 	from *walkOps  // of which records are there

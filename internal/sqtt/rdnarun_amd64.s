@@ -8,14 +8,14 @@
 #define PAIRSTIME \
 	MOVQ (R8), AX; \
 	MOVWLZX AX, BX; \
-	MOVQ (laneScan_pairs-8)(R12)(BX*1), CX; \
+	MOVQ (laneScan_nibbles-8)(R12)(BX*1), CX; \
 	SHRQ $const_scanTime, AX; \
 	ADDQ SI, AX
 
 // Where the entry of an event ends, in AX, and the first eight pairs of a token of so many nibbles, in CX.
 #define PAIRSOF(nibbles) \
 	MOVWLZX (R8), AX; \
-	MOVQ (laneScan_pairs-nibbles)(R12)(AX*1), CX
+	MOVQ (laneScan_nibbles-nibbles)(R12)(AX*1), CX
 
 // A field in pairs x, of those that pairTables has.
 #define FIELD(field, x, to) PEXTQ (rdnaRun_tables+field)(R12), x, to
@@ -23,7 +23,7 @@
 // The value of a TIMESTAMP of so many nibbles, in CX; DX is lost.
 #define VALUE(nibbles) \
 	FIELD(pairTables_timeLow, CX, CX); \
-	MOVQ (laneScan_pairs-nibbles+8)(R12)(AX*1), DX; \
+	MOVQ (laneScan_nibbles-nibbles+8)(R12)(AX*1), DX; \
 	FIELD(pairTables_timeHigh, DX, DX); \
 	SHLQ $20, DX; \
 	ORQ  DX, CX
@@ -186,7 +186,7 @@ marker: \
 	TESTL CX, CX; /* a compute register has bit 15, which is here */ \
 	JPL  next; \
 	FIELD(pairTables_regQueue, CX, CX); \
-	MOVQ (laneScan_pairs-8)(R12)(AX*1), AX; \
+	MOVQ (laneScan_nibbles-8)(R12)(AX*1), AX; \
 	FIELD(pairTables_raw, AX, AX); \
 	MOVQ rdnaRun_walk(R12), R14; \
 	LEAQ (R14)(CX*8), CX; \
@@ -199,7 +199,7 @@ marker: \
 	NEXT(HANDLERS); \
 	PCALIGN $1024; /* eventMisc */ \
 	MOVWLZX (R8), AX; \
-	MOVWLZX (laneScan_pairs-2)(R12)(AX*1), CX; \
+	MOVWLZX (laneScan_nibbles-2)(R12)(AX*1), CX; \
 	TESTL $const_pairMisc, CX; \
 	JNE  done; \
 	NEXT(HANDLERS); \

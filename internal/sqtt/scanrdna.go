@@ -135,7 +135,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool)
 		d.token(&p)
 		if d.ext { // unless no extension unit follows
 			next := s.lanes.skipNops(nibble+uint16(p.Bits/4), uint16(2*size))
-			d.ext = int(next) >= 2*size-windowTail || s.lanes.pairs[next]>>4&1 != 0
+			d.ext = int(next) >= 2*size-windowTail || s.lanes.nibbles.at(next)&1 != 0
 		}
 		if d.ext || d.family != family { // the tokens behind it read otherwise
 			d.pos += int(p.Bits)

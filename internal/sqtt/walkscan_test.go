@@ -34,7 +34,7 @@ func TestWalkWindow(t *testing.T) {
 				got = append(got, e+p.base<<scanTime)
 			}
 		}
-		one.fill(win[:])
+		one.nibbles.fill(win[:])
 		acc, m := one.one(tab, start, 0, uint64(uint16(end)))
 		if acc != end || !slices.Equal(got, one.events[:m]) {
 			t.Fatalf("%v window %d of %d bytes: %d events to %x, want %d to %x", f, i, n, len(got), end, m, acc)
@@ -46,5 +46,31 @@ func TestWalkWindow(t *testing.T) {
 	}
 	if found < 100000 {
 		t.Errorf("%d events in all: the windows test little", found)
+	}
+}
+
+// TestLaneNibbles compares what a window's nibbles give with the window.
+func TestLaneNibbles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	nibbles := new(laneNibbles)
+	var win window
+	for _, size := range []int{0, 1, 7, 8, 39, 40, 41, 1000, windowBytes, len(win)} {
+		for i := range win[:size] {
+			win[i] = byte(rng.Uint32())
+		}
+		clear(win[size:])
+		nibbles.fill(win[:size])
+		for n := range uint16(2 * size) {
+			want, _ := load(win[:], int(n)*4)
+			if got := nibbles.token(win[:size], n); got != want {
+				t.Fatalf("%d bytes, nibble %d: token %#x, want %#x", size, n, got, want)
+			}
+			if got := nibbles.at(n); got != byte(want&15) {
+				t.Fatalf("%d bytes: nibble %d is %#x, want %#x", size, n, got, want&15)
+			}
+			if got := bitsOfKey(uint32(nibbles.key(uint64(n) | 5<<scanTime))); got != uint32(want&0xffff) {
+				t.Fatalf("%d bytes, nibble %d: key of %#x, want %#x", size, n, got, want&0xffff)
+			}
+		}
 	}
 }
