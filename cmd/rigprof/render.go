@@ -89,7 +89,7 @@ func (e *env) renderTo(v view, o *renderOptions) error {
 		}
 		first := true
 		for _, t := range v.Tables(o.Limit) {
-			if len(t.Rows) == 0 && len(t.Notes) == 0 {
+			if t.Empty() {
 				continue
 			}
 			if !first {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
@@ -21,8 +20,13 @@ func writeTable(w io.Writer, t *report.Table) error {
 			return err
 		}
 	}
-	if len(t.Rows) > 0 {
-		if err := drawRows(w, t); err != nil {
+	switch {
+	case t.Again != nil, len(t.Rows) > report.Held:
+		if err := drawLong(w, t); err != nil {
+			return err
+		}
+	case len(t.Rows) > 0:
+		if err := drawShort(w, t); err != nil {
 			return err
 		}
 	}
@@ -34,7 +38,8 @@ func writeTable(w io.Writer, t *report.Table) error {
 	return nil
 }
 
-func drawRows(w io.Writer, t *report.Table) error {
+// drawShort lays out all rows at once.
+func drawShort(w io.Writer, t *report.Table) error {
 	align := make([]tw.Align, len(t.Columns))
 	head := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
@@ -42,7 +47,7 @@ func drawRows(w io.Writer, t *report.Table) error {
 		if c.Right {
 			align[i] = tw.AlignRight
 		}
-		head[i] = strings.ReplaceAll(c.Name, "_", " ")
+		head[i] = heading(c)
 	}
 	none := tw.Border{Left: tw.Off, Right: tw.Off, Top: tw.Off, Bottom: tw.Off}
 	pad := tw.CellPadding{Global: tw.Padding{Left: "", Right: "  ", Overwrite: true}}
@@ -70,7 +75,7 @@ func drawRows(w io.Writer, t *report.Table) error {
 		for i, c := range r {
 			row[i] = report.Printable(c)
 			if c == "" {
-				row[i] = "n/a"
+				row[i] = unknown
 			}
 		}
 		if err := table.Append(row); err != nil {

@@ -293,20 +293,30 @@ func (t *Counted) Tables(limit int) []Table {
 				block, units = "metric", "-"
 			}
 			vs.Add(i, v.Name, block, valueText(v.Value, v.AtLeast), per, units, dash(v.Reason))
-			if !t.PerUnit {
-				continue
-			}
-			total += len(v.Units)
-			for _, u := range v.Units {
-				if limit > 0 && len(us.Rows) >= limit {
-					break
-				}
-				us.Add(i, v.Name, u.Die, u.Instance, u.Engine, u.Array, u.WGP, u.text())
+			if t.PerUnit {
+				total += len(v.Units)
 			}
 		}
 	}
-	leftOut(&us, total, "units", "--limit")
+	_ = us.fill(Held, limit, total, "units", "--limit", t.unitRows) // nothing in it fails
 	return []Table{ds, vs, us, t.Quality.table()}
+}
+
+// unitRows are the table's rows of units.
+func (t *Counted) unitRows(f func(row []string) error) error {
+	var row []string
+	for i := range t.Dispatches {
+		for k := range t.Dispatches[i].Counters {
+			v := &t.Dispatches[i].Counters[k]
+			for _, u := range v.Units {
+				row = appendCells(row[:0], i, v.Name, u.Die, u.Instance, u.Engine, u.Array, u.WGP, u.text())
+				if err := f(row); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (u *UnitValue) text() string {

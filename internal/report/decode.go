@@ -247,9 +247,6 @@ func waveOf(w sqtt.Wave) Wave {
 	return Wave{int(w.CU), int(w.SIMD), int(w.Slot), int64(w.Start), int64(w.Stop), int(w.Lanes)}
 }
 
-// errEnough ends a pass over a stream early.
-var errEnough = errors.New("enough")
-
 // eachWave reads the stream's waves again, in the order they end, until f fails.
 func (s *Stream) eachWave(f func(w Wave) error) error {
 	var d sqtt.WaveDecoder
@@ -325,15 +322,8 @@ func (d *Decoded) Tables(limit int) []Table {
 		s := &d.Streams[i]
 		streams.Add(s.File, s.Family, s.Bytes, s.Packets, s.Waves, s.Cycles, s.scan.clock.markers, s.Losses.brief())
 		total += s.Waves
-		d.again(s.eachWave(func(w Wave) error {
-			if limit > 0 && len(waves.Rows) >= limit {
-				return errEnough
-			}
-			waves.Add(s.File, arrayOf(s.family, w.CU), unitOf(s.family, w.CU), w.SIMD, w.Slot, w.Start, w.Stop, w.Stop-w.Start)
-			return nil
-		}))
 	}
-	leftOut(&waves, int(total), "waves", "--limit")
+	d.again(waves.fill(Held, limit, int(total), "waves", "--limit", d.waveRows))
 	out := []Table{streams, waves}
 	if d.code != nil {
 		out = append(out, d.instructions(limit))
@@ -341,17 +331,28 @@ func (d *Decoded) Tables(limit int) []Table {
 	return append(out, d.Quality.table())
 }
 
-// again notes an error of a pass that a table needs, but for errEnough.
-func (d *Decoded) again(err error) {
-	if err != nil && !errors.Is(err, errEnough) {
-		d.Quality.Note(capture.Loss, "", "the tables are not whole: %v", err)
+// waveRows are the table's rows of waves.
+func (d *Decoded) waveRows(f func(row []string) error) error {
+	var row []string
+	for i := range d.Streams {
+		s := &d.Streams[i]
+		file := text(s.File)
+		err := s.eachWave(func(w Wave) error {
+			array, unit := arrayOf(s.family, w.CU), unitOf(s.family, w.CU)
+			row = appendNumbers(append(row[:0], file), int64(array), int64(unit), int64(w.SIMD), int64(w.Slot), w.Start, w.Stop, w.Stop-w.Start)
+			return f(row)
+		})
+		if err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-// leftOut says below a table how many of its rows are missing.
-func leftOut(t *Table, total int, what, flag string) {
-	if n := total - len(t.Rows); n > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("… %d more %s: %s 0 shows all, --format csv or json are for programs", n, what, flag))
+// again notes an error of a pass that a table needs.
+func (d *Decoded) again(err error) {
+	if err != nil {
+		d.Quality.Note(capture.Loss, "", "the tables are not whole: %v", err)
 	}
 }
 
@@ -398,10 +399,7 @@ func (d *Decoded) WriteCSV(w io.Writer) error {
 		s := &d.Streams[i]
 		row[0], row[1] = text(s.File), s.Family
 		err := s.eachWave(func(w Wave) error {
-			for k, n := range []int64{int64(w.CU), int64(w.SIMD), int64(w.Slot), w.Start, w.Stop, int64(w.Lanes)} {
-				row[2+k] = strconv.FormatInt(n, 10)
-			}
-			return cw.Write(row)
+			return cw.Write(appendNumbers(row[:2], int64(w.CU), int64(w.SIMD), int64(w.Slot), w.Start, w.Stop, int64(w.Lanes)))
 		})
 		if err != nil {
 			return err

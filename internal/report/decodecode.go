@@ -140,14 +140,20 @@ func (s *Stream) walk(c *decodedCode, f func(p *sqtt.WaveInsts) error) (sqtt.Unp
 // maxInsts is how many instructions of a wave are held until it ends.
 const maxInsts = 1 << 14
 
-// eachInstWave reads the traced waves again, in the order they end.
+// eachInstWave reads the traced waves again, in the order they end. What f is given is used again.
 func (s *Stream) eachInstWave(c *decodedCode, f func(w *InstWave) error) error {
 	open := map[[3]uint8]*InstWave{}
+	var spare []*InstWave
 	_, err := s.walk(c, func(p *sqtt.WaveInsts) error {
 		key := [3]uint8{p.Wave.CU, p.Wave.SIMD, p.Wave.Slot}
 		w := open[key]
 		if w == nil {
-			w = &InstWave{First: p.First, Insts: []DecodedInst{}}
+			if n := len(spare); n > 0 {
+				w, spare = spare[n-1], spare[:n-1]
+			} else {
+				w = &InstWave{Insts: []DecodedInst{}}
+			}
+			w.First, w.Insts = p.First, w.Insts[:0]
 			open[key] = w
 		}
 		w.Wave = waveOf(p.Wave)
@@ -159,13 +165,14 @@ func (s *Stream) eachInstWave(c *decodedCode, f func(w *InstWave) error) error {
 			return nil
 		}
 		delete(open, key)
+		spare = append(spare, w)
 		return f(w)
 	})
 	return err
 }
 
 // place names an address: function + offset, and the instruction there.
-func (c *decodedCode) place(pc uint64) (where, text string) {
+func (c *decodedCode) place(pc uint64) (where, what string) {
 	if pc == 0 {
 		return "?", ""
 	}
@@ -187,30 +194,31 @@ func (c *decodedCode) place(pc uint64) (where, text string) {
 		if c.arch.CDNA() {
 			wave = 64
 		}
-		text = strings.TrimSpace(string(isa.AppendText(nil, c.arch, wave, pc, &in)))
+		what = strings.TrimSpace(string(isa.AppendText(nil, c.arch, wave, pc, &in)))
 	}
-	c.names[pc] = [2]string{where, text}
-	return where, text
+	where = text(where)
+	c.names[pc] = [2]string{where, what}
+	return where, what
 }
 
 var instructionColumns = []Column{
 	Text("file"), Number("cu"), Number("simd"), Number("slot"), Number("time"), Number("stall"), Number("cycles"), Text("category"), Text("at"), Text("instruction"),
 }
 
-// eachInstruction gives the rows of executed instructions, until f fails.
+// eachInstruction gives the rows of executed instructions, until f fails. f may keep a row's cells, not the row.
 func (d *Decoded) eachInstruction(f func(family gpu.Family, w *InstWave, row []string) error) error {
+	var row []string
 	for i := range d.Streams {
 		s := &d.Streams[i]
 		file := text(s.File)
 		err := s.eachInstWave(d.code, func(w *InstWave) error {
-			num := func(n int64) string { return strconv.FormatInt(n, 10) }
-			cu, simd, slot := num(int64(w.CU)), num(int64(w.SIMD)), num(int64(w.Slot))
+			row = appendNumbers(append(row[:0], file), int64(w.CU), int64(w.SIMD), int64(w.Slot))
+			wave := len(row)
 			for _, in := range w.Insts {
 				where, what := d.code.place(in.PC)
-				err := f(s.family, w, []string{
-					file, cu, simd, slot, num(in.Time), num(int64(in.Stall)), num(int64(in.Cycles)), in.Category.String(), text(where), what,
-				})
-				if err != nil {
+				row = appendNumbers(row[:wave], in.Time, int64(in.Stall), int64(in.Cycles))
+				row = append(row, in.Category.String(), where, what)
+				if err := f(s.family, w, row); err != nil {
 					return err
 				}
 			}
@@ -230,13 +238,13 @@ func (d *Decoded) instructions(limit int) Table {
 	for i := range d.Streams {
 		total += d.Streams[i].insts
 	}
-	d.again(d.eachInstruction(func(f gpu.Family, w *InstWave, row []string) error {
-		if limit > 0 && len(t.Rows) >= limit {
-			return errEnough
-		}
-		t.Rows = append(t.Rows, slices.Replace(row, 1, 2, strconv.Itoa(arrayOf(f, w.CU)), strconv.Itoa(unitOf(f, w.CU))))
-		return nil
+	d.again(t.fill(Held, limit, int(total), "instructions", "--limit", func(f func(row []string) error) error {
+		var out []string
+		return d.eachInstruction(func(family gpu.Family, w *InstWave, row []string) error {
+			out = append(out[:0], row[0], strconv.Itoa(arrayOf(family, w.CU)), strconv.Itoa(unitOf(family, w.CU)))
+			out = append(out, row[2:]...)
+			return f(out)
+		})
 	}))
-	leftOut(&t, int(total), "instructions", "--limit")
 	return t
 }

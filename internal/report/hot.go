@@ -270,29 +270,33 @@ func (d *Hotspots) Tables(limit int) []Table {
 		return []Table{t, d.Quality.table()}
 	}
 	t := Table{Title: "hot spots of " + d.Device.named(fmt.Sprintf(" by %s, %d wave cycles in all, %s first", d.By, d.Cycles, hotOrder[d.Sort])), Columns: cols}
-	for i := range d.Rows {
-		if limit > 0 && i >= limit {
-			break
-		}
-		r := &d.Rows[i]
-		latency := any("-")
-		if r.Latency != nil {
-			latency = *r.Latency
-		}
-		cells := []any{percent(r.Cycles, d.Cycles), r.Cycles, r.Stall, r.Idle, r.Issue, r.Exposed, r.Hits, latency}
-		if d.By == "insn" {
-			cells = append(cells, dash(r.waitsFor()), dash(r.Address), dash(r.Source), r.Name)
-		} else {
-			cells = append(cells, r.Name)
-		}
-		t.Add(cells...)
-	}
-	leftOut(&t, len(d.Rows), "rows", "--top")
+	_ = t.fill(Held, limit, len(d.Rows), "rows", "--top", d.rows) // nothing in it fails
 	out := []Table{t}
 	if len(d.Advice) > 0 {
 		out = append(out, adviceTable(d.Advice))
 	}
 	return append(out, d.Quality.table())
+}
+
+// rows are the table's.
+func (d *Hotspots) rows(f func(row []string) error) error {
+	var row []string
+	for i := range d.Rows {
+		r := &d.Rows[i]
+		latency := any("-")
+		if r.Latency != nil {
+			latency = *r.Latency
+		}
+		row = appendCells(row[:0], percent(r.Cycles, d.Cycles), r.Cycles, r.Stall, r.Idle, r.Issue, r.Exposed, r.Hits, latency)
+		if d.By == "insn" {
+			row = appendCells(row, dash(r.waitsFor()), dash(r.Address), dash(r.Source))
+		}
+		row = appendCells(row, r.Name)
+		if err := f(row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // waitsFor is the address of what a wait waited for most.

@@ -305,14 +305,17 @@ func markerSums(list []MarkerSpan, limit int) Table {
 	slices.SortStableFunc(order, func(a, b key) int {
 		return cmp.Or(cmp.Compare(sums[b].cycles, sums[a].cycles), cmp.Compare(sums[b].n, sums[a].n), strings.Compare(a.name, b.name))
 	})
-	for i, k := range order {
-		if limit > 0 && i >= limit {
-			break
+	_ = t.fill(Held, limit, len(order), "names", "--limit", func(f func(row []string) error) error { // nothing in it fails
+		var row []string
+		for _, k := range order {
+			s := sums[k]
+			row = appendCells(row[:0], s.n, s.cycles, ratio(s.cycles, s.n), s.longest, k.kind, k.name)
+			if err := f(row); err != nil {
+				return err
+			}
 		}
-		s := sums[k]
-		t.Add(s.n, s.cycles, ratio(s.cycles, s.n), s.longest, k.kind, k.name)
-	}
-	leftOut(&t, len(order), "names", "--limit")
+		return nil
+	})
 	return t
 }
 
@@ -325,20 +328,21 @@ func markerTable(list []MarkerSpan, f gpu.Family, limit int) Table {
 	if files {
 		t.Columns = append(t.Columns, Text("file"))
 	}
-	for i := range list {
-		if limit > 0 && i >= limit {
-			break
+	_ = t.fill(Held, limit, len(list), "markers", "--limit", func(f func(row []string) error) error { // nothing in it fails
+		var row []string
+		for i := range list {
+			s := &list[i]
+			row = appendCells(row[:0],
+				s.Dispatch.cell(), s.Engine.cell(), s.Array, s.Unit, s.SIMD, s.Slot, orNil(s.Wave), s.Start, s.Stop, s.Stop-s.Start, s.Depth, s.Kind, s.Name)
+			if files {
+				row = appendCells(row, s.File)
+			}
+			if err := f(row); err != nil {
+				return err
+			}
 		}
-		s := &list[i]
-		row := []any{
-			s.Dispatch.cell(), s.Engine.cell(), s.Array, s.Unit, s.SIMD, s.Slot, orNil(s.Wave), s.Start, s.Stop, s.Stop - s.Start, s.Depth, s.Kind, s.Name,
-		}
-		if files {
-			row = append(row, s.File)
-		}
-		t.Add(row...)
-	}
-	leftOut(&t, len(list), "markers", "--limit")
+		return nil
+	})
 	return t
 }
 

@@ -279,15 +279,24 @@ func (t *Traced) Tables(limit int) []Table {
 		d := &t.Dispatches[i]
 		ds.Add(append(d.cells(i), len(d.Waves), orNil(d.span()))...)
 		total += len(d.Waves)
-		for _, w := range d.Waves {
-			if limit > 0 && len(ws.Rows) >= limit {
-				break
+	}
+	_ = ws.fill(Held, limit, total, "waves", "--limit", t.waveRows) // nothing in it fails
+	return []Table{ds, ws, t.samplesTable(), t.Quality.table()}
+}
+
+// waveRows are the table's rows of waves.
+func (t *Traced) waveRows(f func(row []string) error) error {
+	var row []string
+	for i := range t.Dispatches {
+		for _, w := range t.Dispatches[i].Waves {
+			array, unit := arrayOf(t.family, w.CU), unitOf(t.family, w.CU)
+			row = appendNumbers(row[:0], int64(i), int64(w.Engine), int64(array), int64(unit), int64(w.SIMD), int64(w.Slot), w.Start, w.Stop, w.Stop-w.Start)
+			if err := f(row); err != nil {
+				return err
 			}
-			ws.Add(i, w.Engine, arrayOf(t.family, w.CU), unitOf(t.family, w.CU), w.SIMD, w.Slot, w.Start, w.Stop, w.Stop-w.Start)
 		}
 	}
-	leftOut(&ws, total, "waves", "--limit")
-	return []Table{ds, ws, t.samplesTable(), t.Quality.table()}
+	return nil
 }
 
 func (t *Traced) title() string { return t.Device.title() }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -78,6 +79,9 @@ func (h *Hot) eachWave(f func(w *WaveCost)) {
 	}
 }
 
+// heldWaves is how many rows of waves are held, some 25 MB: asking again for one costs as much as all its instructions. Tests lower it.
+var heldWaves = 1 << 16
+
 // Tables is the view for people.
 func (l *WaveList) Tables(limit int) []Table {
 	h := l.hot
@@ -89,40 +93,24 @@ func (l *WaveList) Tables(limit int) []Table {
 	if h.files() {
 		t.Columns = append(t.Columns, Text("file"))
 	}
-	var pictures []Table
 	total := int64(0)
 	for _, p := range h.parts {
 		total += p.traced
-		a := again{}
-		if limit == 0 || len(t.Rows) < limit {
-			a.wave = func(tw *TracedWave) {
-				if limit > 0 && len(t.Rows) >= limit {
-					return
-				}
-				w := h.costOf(p, tw)
-				row := []any{
-					w.Dispatch.cell(), w.Engine.cell(), w.Array, w.Unit, w.SIMD, w.Slot, w.Start, w.Cycles,
-					percent(w.Idle, w.Cycles), percent(w.Stall, w.Cycles), percent(w.Issue, w.Cycles), percent(w.Hidden, w.Cycles), w.Hits, w.Kernel,
-				}
-				if h.files() {
-					row = append(row, w.File)
-				}
-				t.Add(row...)
-			}
-		}
-		var g *grid
-		if l.Width > 0 && p.to > p.from {
-			g = newGrid(p.from, p.to, int64(l.Width))
-			a.window = g.window
-		}
-		if a.wave != nil || a.window != nil {
-			p.again(a)
-		}
-		if g != nil {
-			pictures = append(pictures, h.picture(p, g))
+	}
+	var pictures []Table
+	rows := func(f func(row []string) error) error {
+		_, err := h.waveRows(0, f)
+		return cmp.Or(err, h.reread())
+	}
+	if shown(limit, int(total)) > heldWaves {
+		pictures, _ = h.waveRows(l.Width, nil)
+	} else {
+		rows = func(f func(row []string) error) (err error) { // pictures come from the same pass
+			pictures, err = h.waveRows(l.Width, f)
+			return err
 		}
 	}
-	leftOut(&t, int(total), "waves", "--limit")
+	_ = t.fill(heldWaves, limit, int(total), "waves", "--limit", rows) // holding rows does not fail; of reading reread tells below
 	if total == 0 {
 		t.Title, t.Notes = "", []string{fmt.Sprintf("no waves with instructions on %s", h.Device.title())}
 	}
@@ -134,6 +122,42 @@ func (l *WaveList) Tables(limit int) []Table {
 		l.Quality.Note(capture.Loss, "", "the tables are not whole: %v", err)
 	}
 	return append(out, l.Quality.table())
+}
+
+// waveRows goes through the streams once: it gives the table's rows of waves until f fails, and the pictures of slots, if they are to have a width.
+// f may be nil.
+func (h *Hot) waveRows(width int, f func(row []string) error) (pictures []Table, err error) {
+	var row []string
+	for _, p := range h.parts {
+		a := again{}
+		if f != nil && err == nil {
+			a.wave = func(tw *TracedWave) {
+				if err != nil {
+					return
+				}
+				w := h.costOf(p, tw)
+				row = appendCells(row[:0],
+					w.Dispatch.cell(), w.Engine.cell(), w.Array, w.Unit, w.SIMD, w.Slot, w.Start, w.Cycles,
+					percent(w.Idle, w.Cycles), percent(w.Stall, w.Cycles), percent(w.Issue, w.Cycles), percent(w.Hidden, w.Cycles), w.Hits, w.Kernel)
+				if h.files() {
+					row = appendCells(row, w.File)
+				}
+				err = f(row)
+			}
+		}
+		var g *grid
+		if width > 0 && p.to > p.from {
+			g = newGrid(p.from, p.to, int64(width))
+			a.window = g.window
+		}
+		if a.wave != nil || a.window != nil {
+			p.again(a)
+		}
+		if g != nil {
+			pictures = append(pictures, h.picture(p, g))
+		}
+	}
+	return pictures, err
 }
 
 // occupancy says how many waves each engine, and the unit and the SIMD that ran most of its waves, held at once.
