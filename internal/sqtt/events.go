@@ -22,19 +22,14 @@ const (
 )
 
 // eventCode is an event's kind, and how far its token begins before the end of the entry that it is in. Scanning puts it into
-// the event's word, so that nobody has to look at the token for it:
-//
-//	bits 0..15   where the entry ends, in nibbles of the window
-//	bits 16..21  the code
-//	bits 22..63  time since the window's start in cycles, with the token's delta
+// the event's word, so that nobody has to look at the token for it.
 type eventCode uint8
 
 const (
 	eventCodeAt   = 16
-	eventCodeBit  = 5 // that events have, and entries without one do not
 	eventCodeMask = (numEventCodes - 1) << eventCodeAt
 
-	firstCode     = 1 << eventCodeBit
+	firstCode     = 32 // entries without an event have the code 0
 	numEventCodes = 2 * firstCode
 )
 
@@ -103,7 +98,7 @@ func eventCodeIn(e uint64) eventCode { return eventCode(e >> eventCodeAt % numEv
 // nibbleOf is where an event's token begins in its window.
 func nibbleOf(e uint64) uint16 { return uint16(e) - uint16(eventCodeIn(e).form().nibbles) }
 
-func timeOf(e uint64) Cycles { return Cycles(e >> scanTime) }
+func timeOf(e uint64) Cycles { return Cycles(e >> laneTime) }
 
 // waveEventOf says which tokens waves, markers and losses need.
 func waveEventOf(k Kind) eventKind {

@@ -23,12 +23,9 @@ type laneTable struct {
 	entry [1 << 16]laneEntry
 }
 
-// laneEntry is what a scan word grows by: the entry's length in nibbles, the code of its event if there is one, and its time.
-// The code goes into the event's word only; the scan word goes on without it.
-type laneEntry uint32
-
-// events is how many events the entry has.
-func (e laneEntry) events() uint64 { return uint64(e >> (eventCodeAt + eventCodeBit) & 1) }
+// laneEntry is what a scan word grows by: the entry's length in nibbles, the code of its event and one event more if there is one,
+// and its time. The code goes into the event's word only; the scan word goes on without it.
+type laneEntry uint64
 
 // unknown says whether its event is a token of no known kind, which is the only rare one that ends in an entry's 16 bits.
 func (e laneEntry) unknown() bool {
@@ -66,11 +63,11 @@ func newLaneTable(f gpu.Family, eventOf func(Kind) eventKind) *laneTable {
 			for n < have && key>>(4*n)&15 == 0 {
 				n++
 			}
-			e = laneEntry(eventCodeOf(event, int(n))) << eventCodeAt
+			e = laneEntry(eventCodeOf(event, int(n)))<<eventCodeAt | 1<<laneEvent
 		} else if n < have {
 			e = fewer[have-n][key>>(4*n)]
 		}
-		return e + laneEntry(n+(key>>l.lo&(1<<l.w-1)+uint32(l.addend))<<scanTime)
+		return e + laneEntry(n) + laneEntry(key>>l.lo&(1<<l.w-1)+uint32(l.addend))<<laneTime
 	}
 	for have := range uint32(len(fewer)) {
 		fewer[have] = make([]laneEntry, 1<<(4*have))
@@ -91,7 +88,6 @@ type laneScan struct {
 	nibbles laneNibbles // of the window
 
 	acc   [scanLanes]uint64 // scan words
-	n     [scanLanes]uint64 // where in events the next one goes
 	limit [scanLanes]uint64 // a lane scans to here or a little beyond; 0: it is there
 	left  uint64            // lanes that are not
 
@@ -100,9 +96,10 @@ type laneScan struct {
 	known  [4]laneParts
 	next   int // of known, the one to forget
 
-	handlers [2][256]uintptr // of rdnaRun, by family and an event's byte with the code
+	handlers [2][numEventCodes]uintptr // of rdnaRun, by family and an event's code
 
-	// Event words; see eventCode.
+	// Scan words at the ends of entries with events, a lane's behind the other's. Behind a lane's last one may stand that of an entry
+	// without one.
 	events [scanLanes * laneEvents]uint64
 	start  [scanLanes + 1]uint64
 	guess  [scanLanes]uint64 // where the lanes began
@@ -112,7 +109,7 @@ type laneScan struct {
 // lanePiece is a run of events whose times are from base on. At end stands an eventPiece, of the last one something rare.
 type lanePiece struct {
 	first, end uint64 // in laneScan.events
-	base       uint64 // scan time to add
+	base       uint64 // time to add
 }
 
 // skipNops is the first nibble from the given one on that is not 0, or the limit.
@@ -123,22 +120,30 @@ func (s *laneScan) skipNops(nibble, limit uint16) uint16 {
 	return nibble
 }
 
+// eventsIn is how many events a scan word has had, or an entry has.
+func eventsIn(acc uint64) uint64 { return uint64(uint16(acc >> laneEvent)) }
+
+// eventsOf are a lane's.
+func (s *laneScan) eventsOf(lane int) *[laneEvents]uint64 {
+	return (*[laneEvents]uint64)(s.events[lane*laneEvents:])
+}
+
 // step takes one entry.
-func (s *laneScan) step(tab *laneTable, acc, n uint64) (uint64, uint64) {
-	e := tab.entry[s.nibbles.key(acc)]
-	acc += uint64(e)
-	s.events[n] = acc
-	return acc &^ eventCodeMask, n + e.events()
+func (s *laneScan) step(tab *laneTable, acc uint64, events *[laneEvents]uint64) uint64 {
+	n := eventsIn(acc)
+	acc += uint64(tab.entry[s.nibbles.key(acc)])
+	events[n] = acc
+	return acc &^ eventCodeMask
 }
 
 // runGeneric takes all lanes to their limits, by two entries each time.
 func (s *laneScan) runGeneric(tab *laneTable) {
 	for {
 		for j := range s.acc {
-			acc, n := s.acc[j], s.n[j]
-			if uint16(acc) < uint16(s.limit[j]) {
-				acc, n = s.step(tab, acc, n)
-				s.acc[j], s.n[j] = s.step(tab, acc, n)
+			if uint16(s.acc[j]) < uint16(s.limit[j]) {
+				events := s.eventsOf(j)
+				acc := s.step(tab, s.acc[j], events)
+				s.acc[j] = s.step(tab, acc, events)
 				continue
 			}
 			if s.limit[j] == 0 {
@@ -154,12 +159,12 @@ func (s *laneScan) runGeneric(tab *laneTable) {
 	}
 }
 
-// one scans alone from acc to a limit or a little beyond. Events go to index n on.
-func (s *laneScan) one(tab *laneTable, acc, n, limit uint64) (uint64, uint64) {
+// one scans alone from acc to a limit or a little beyond.
+func (s *laneScan) one(tab *laneTable, acc, limit uint64, events *[laneEvents]uint64) uint64 {
 	for uint64(uint16(acc)) < limit {
-		acc, n = s.step(tab, acc, n)
+		acc = s.step(tab, acc, events)
 	}
-	return acc, n
+	return acc
 }
 
 // leastPart is how many nibbles are worth a lane.
@@ -262,7 +267,7 @@ func (s *laneScan) window(tab *laneTable, src []byte, off int64, start, size uin
 		like := s.like(tab, off, limit)
 		s.split(like, start, limit)
 		for j := range s.acc {
-			s.acc[j], s.n[j], s.limit[j] = s.start[j], uint64(j)*laneEvents, s.start[j+1]
+			s.acc[j], s.limit[j] = s.start[j], s.start[j+1]
 			if j > 0 {
 				s.acc[j] = s.likely(tab, s.start[j])
 			}
@@ -277,40 +282,43 @@ func (s *laneScan) window(tab *laneTable, src []byte, off int64, start, size uin
 		*like = laneParts{tab, off, s.start, s.took}
 	} else {
 		s.start[0], s.start[1] = start, limit
-		s.acc[0], s.n[0] = s.one(tab, start, 0, limit)
+		s.acc[0] = s.one(tab, start, limit, s.eventsOf(0))
 	}
 
 	// Follow two neighbours until they stand at one place. The guess is followed anew from where it began, to count the events
 	// before that place.
-	acc, n, first, base := s.acc[0], s.n[0], uint64(0), uint64(0)
+	acc, lane, first, base := s.acc[0], 0, uint64(0), uint64(0)
 	pieces = s.pieces[:0]
 	for j := 1; j < lanes; j++ {
-		stop, guess, skip := s.start[j+1], s.guess[j], uint64(j)*laneEvents
+		stop, guess, events := s.start[j+1], s.guess[j], s.eventsOf(lane)
 		for uint16(acc) != uint16(guess) && uint64(uint16(acc)) < stop && uint64(uint16(guess)) < stop {
 			if uint16(acc) < uint16(guess) {
-				acc, n = s.step(tab, acc, n)
+				acc = s.step(tab, acc, events)
 			} else {
-				e := tab.entry[s.nibbles.key(guess)]
-				guess += uint64(e &^ eventCodeMask)
-				skip += e.events()
+				guess += uint64(tab.entry[s.nibbles.key(guess)] &^ eventCodeMask)
 			}
 		}
 		if uint16(acc) != uint16(guess) {
-			acc, n = s.one(tab, acc, n, stop)
+			acc = s.one(tab, acc, stop, events)
 			continue
 		}
-		s.events[n] = uint64(codePiece) << eventCodeAt
-		pieces = append(pieces, lanePiece{first, n, base})
-		base += acc>>scanTime - guess>>scanTime
-		acc, n, first = s.acc[j], s.n[j], skip
+		pieces = append(pieces, lanePiece{first, s.endPiece(lane, acc, codePiece), base})
+		base += acc>>laneTime - guess>>laneTime
+		acc, lane, first = s.acc[j], j, uint64(j)*laneEvents+eventsIn(guess)
 	}
-	for uint64(uint16(acc)) < size { // the stream's end, as far as entries are wholly before it
+	for events := s.eventsOf(lane); uint64(uint16(acc)) < size; { // the stream's end, as far as entries are wholly before it
 		if uint64(uint16(acc))+tab.entry[s.nibbles.key(acc)].nibbles() > size {
 			break
 		}
-		acc, n = s.step(tab, acc, n)
+		acc = s.step(tab, acc, events)
 	}
-	s.events[n] = uint64(codeRare) << eventCodeAt
-	pieces = append(pieces, lanePiece{first, n, base})
-	return acc + base<<scanTime, pieces
+	pieces = append(pieces, lanePiece{first, s.endPiece(lane, acc, codeRare), base})
+	return acc + base<<laneTime, pieces
+}
+
+// endPiece ends a piece with an event of no token, behind those that a lane has had. It gives that one's place.
+func (s *laneScan) endPiece(lane int, acc uint64, code eventCode) uint64 {
+	n := uint64(lane)*laneEvents + eventsIn(acc)
+	s.events[n] = uint64(code) << eventCodeAt
+	return n
 }

@@ -50,10 +50,19 @@ func (p *laneNibbles) fill(src []byte) {
 }
 
 // run is runGeneric with most scan words in registers: a lane's next step then waits for its loads alone.
-func (s *laneScan) run(tab *laneTable) { laneRun(s, tab) }
+func (s *laneScan) run(tab *laneTable) {
+	if fastPairs {
+		laneRunPEXT(s, tab)
+		return
+	}
+	laneRun(s, tab)
+}
 
 //go:noescape
 func laneRun(s *laneScan, tab *laneTable)
+
+//go:noescape
+func laneRunPEXT(s *laneScan, tab *laneTable)
 
 var (
 	hasAVX2   = cpu.X86.HasAVX2

@@ -3,25 +3,31 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// An entry of the lane whose scan word is in acc; see laneScan.step.
-#define ENTRY(acc) \
-	MOVWLZX acc, AX; \
+// An entry of lane j, whose scan word is in acc and its place in AX; see laneScan.step. INDEX puts into CX how many events the lane has
+// had. The event's code stays in the word.
+#define ENTRY(INDEX, acc, j) \
 	MOVWLZX laneScan_nibbles(BX)(AX*1), AX; \
-	MOVL laneTable_entry(DX)(AX*4), AX; \
-	ADDQ AX, acc; \
-	MOVQ acc, laneScan_events(BX)(CX*8); \
-	BTL  $(const_eventCodeAt+const_eventCodeBit), AX; \
-	ADCQ $0, CX; \
-	ANDQ $~const_eventCodeMask, acc
+	INDEX(acc); \
+	ADDQ laneTable_entry(DX)(AX*8), acc; \
+	MOVQ acc, (laneScan_events+8*j*const_laneEvents)(BX)(CX*8)
+
+#define BYPEXT(acc) PEXTQ R15, acc, CX
+
+#define BYSHIFTS(acc) \
+	MOVQ acc, CX; \
+	SHRQ $const_laneEvent, CX; \
+	MOVWLZX CX, CX
 
 // A step of lane j, which goes to fin at its limit.
-#define STEP(acc, j, fin) \
+#define STEP(INDEX, acc, j, fin) \
 	CMPW acc, laneScan_limit+8*j(BX); \
 	JCC  fin; \
-	MOVQ laneScan_n+8*j(BX), CX; \
-	ENTRY(acc); \
-	ENTRY(acc); \
-	MOVQ CX, laneScan_n+8*j(BX)
+	MOVWLZX acc, AX; \
+	ENTRY(INDEX, acc, j); \
+	MOVWLZX acc, AX; \
+	ANDQ $~const_eventCodeMask, acc; \
+	ENTRY(INDEX, acc, j); \
+	ANDQ $~const_eventCodeMask, acc
 
 // Lane j is at its limit: for the first time, or as it was.
 #define FINISH(acc, j, next) \
@@ -78,68 +84,66 @@ fill: \
 	VPTERNLOGQ $0xe4, Y7, Y2, Y1; \
 	VPTERNLOGQ $0xe4, Y7, Y0, Y3
 
+#define LANES(INDEX) \
+	MOVQ s+0(FP), BX; \
+	MOVQ tab+8(FP), DX; \
+	MOVQ $(0xffff<<const_laneEvent), R15; \
+	MOVQ laneScan_acc+0(BX), R8; \
+	MOVQ laneScan_acc+8(BX), R9; \
+	MOVQ laneScan_acc+16(BX), R10; \
+	MOVQ laneScan_acc+24(BX), R11; \
+	MOVQ laneScan_acc+32(BX), R12; \
+	MOVQ laneScan_acc+40(BX), R13; \
+	MOVQ laneScan_acc+48(BX), SI; \
+	MOVQ laneScan_acc+56(BX), DI; \
+	MOVQ laneScan_acc+64(BX), R14; \
+lane0: \
+	STEP(INDEX, R8, 0, fin0); \
+lane1: \
+	STEP(INDEX, R9, 1, fin1); \
+lane2: \
+	STEP(INDEX, R10, 2, fin2); \
+lane3: \
+	STEP(INDEX, R11, 3, fin3); \
+lane4: \
+	STEP(INDEX, R12, 4, fin4); \
+lane5: \
+	STEP(INDEX, R13, 5, fin5); \
+lane6: \
+	STEP(INDEX, SI, 6, fin6); \
+lane7: \
+	STEP(INDEX, DI, 7, fin7); \
+lane8: \
+	STEP(INDEX, R14, 8, fin8); \
+round: \
+	INCQ laneScan_rounds(BX); \
+	JMP lane0; \
+fin0: \
+	FINISH(R8, 0, lane1); \
+fin1: \
+	FINISH(R9, 1, lane2); \
+fin2: \
+	FINISH(R10, 2, lane3); \
+fin3: \
+	FINISH(R11, 3, lane4); \
+fin4: \
+	FINISH(R12, 4, lane5); \
+fin5: \
+	FINISH(R13, 5, lane6); \
+fin6: \
+	FINISH(SI, 6, lane7); \
+fin7: \
+	FINISH(DI, 7, lane8); \
+fin8: \
+	FINISH(R14, 8, round)
+
 // func laneRun(s *laneScan, tab *laneTable)
 TEXT ·laneRun(SB), NOSPLIT, $0-16
-	MOVQ s+0(FP), BX
-	MOVQ tab+8(FP), DX
-	MOVQ laneScan_acc+0(BX), R8
-	MOVQ laneScan_acc+8(BX), R9
-	MOVQ laneScan_acc+16(BX), R10
-	MOVQ laneScan_acc+24(BX), R11
-	MOVQ laneScan_acc+32(BX), R12
-	MOVQ laneScan_acc+40(BX), R13
-	MOVQ laneScan_acc+48(BX), SI
-	MOVQ laneScan_acc+56(BX), DI
-	MOVQ laneScan_acc+64(BX), R14
+	LANES(BYSHIFTS)
 
-lane0:
-	STEP(R8, 0, fin0)
-lane1:
-	STEP(R9, 1, fin1)
-lane2:
-	STEP(R10, 2, fin2)
-lane3:
-	STEP(R11, 3, fin3)
-lane4:
-	STEP(R12, 4, fin4)
-lane5:
-	STEP(R13, 5, fin5)
-lane6:
-	STEP(SI, 6, fin6)
-lane7:
-	STEP(DI, 7, fin7)
-lane8:
-	STEP(R14, 8, fin8)
-round:
-	INCQ laneScan_rounds(BX)
-	JMP lane0
-
-fin0:
-	FINISH(R8, 0, lane1)
-
-fin1:
-	FINISH(R9, 1, lane2)
-
-fin2:
-	FINISH(R10, 2, lane3)
-
-fin3:
-	FINISH(R11, 3, lane4)
-
-fin4:
-	FINISH(R12, 4, lane5)
-
-fin5:
-	FINISH(R13, 5, lane6)
-
-fin6:
-	FINISH(SI, 6, lane7)
-
-fin7:
-	FINISH(DI, 7, lane8)
-
-fin8:
-	FINISH(R14, 8, round)
+// func laneRunPEXT(s *laneScan, tab *laneTable)
+TEXT ·laneRunPEXT(SB), NOSPLIT, $0-16
+	LANES(BYPEXT)
 
 // func laneFill(pairs, src *byte, n uint64)
 TEXT ·laneFill(SB), NOSPLIT, $0-24

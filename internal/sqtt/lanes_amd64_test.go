@@ -21,7 +21,7 @@ func TestSizes(t *testing.T) {
 		{reflect.TypeFor[Wave](), waveSize},
 		{reflect.TypeFor[codeNode](), nodeSize},
 		{reflect.TypeFor[opInst](), opSize},
-		{reflect.TypeFor[laneEntry](), 4},
+		{reflect.TypeFor[laneEntry](), 8},
 		{reflect.TypeFor[Inst](), 32},
 		{reflect.TypeFor[Marker](), 16},
 		{reflect.TypeFor[lanePiece](), 24},
@@ -106,22 +106,29 @@ func TestLaneTwins(t *testing.T) {
 		}
 		asm.nibbles, asm.left = plain.nibbles, scanLanes
 		for j := range scanLanes {
-			asm.acc[j] = uint64(rng.IntN(2*windowBytes)) | (1+rng.Uint64()>>34)<<scanTime
-			asm.n[j] = uint64(j) * laneEvents
+			asm.acc[j] = uint64(rng.IntN(2*windowBytes)) | uint64(rng.IntN(1<<22))<<laneTime
 			asm.limit[j] = asm.acc[j]&0xffff + uint64(500*(i/4%4)+rng.IntN(2000)+1)
 		}
-		plain.acc, plain.n, plain.limit, plain.left = asm.acc, asm.n, asm.limit, asm.left
-		asm.run(tab)
+		plain.acc, plain.limit, plain.left, plain.rounds = asm.acc, asm.limit, asm.left, 0
 		plain.runGeneric(tab)
-		if asm.acc != plain.acc || asm.n != plain.n {
-			t.Fatalf("window %d: lanes at %x with events to %d, want %x and %d", i, asm.acc, asm.n, plain.acc, plain.n)
-		}
-		for j := range uint64(scanLanes) {
-			first, n := j*laneEvents, asm.n[j]
-			if !slices.Equal(asm.events[first:n], plain.events[first:n]) {
-				t.Fatalf("window %d: events of lane %d differ", i, j)
+		acc, limit := asm.acc, asm.limit
+		for _, pext := range []bool{false, true} {
+			if pext && !fastPairs {
+				continue
 			}
-			events += int(n - first)
+			asm.acc, asm.limit, asm.left, asm.rounds = acc, limit, scanLanes, 0
+			with(&fastPairs, pext, func() { asm.run(tab) })
+			if asm.acc != plain.acc || asm.took != plain.took {
+				t.Fatalf("window %d: lanes at %x after %d rounds, want %x and %d", i, asm.acc, asm.took, plain.acc, plain.took)
+			}
+			for j := range scanLanes {
+				n := eventsIn(asm.acc[j])
+				if !slices.Equal(asm.eventsOf(j)[:n], plain.eventsOf(j)[:n]) {
+					t.Fatalf("window %d: events of lane %d differ", i, j)
+				}
+				events += int(n)
+				clear(asm.eventsOf(j)[:n])
+			}
 		}
 	}
 	if events < 100000 {

@@ -37,8 +37,8 @@ type pairTables struct {
 	regAddr, regQueue uint64 // of the lower half
 	timeLow, timeHigh uint64 // of either half
 
-	// As walkOps has them, by the byte of an event with the code.
-	opMask, slotMask [256]uint64
+	// As walkOps has them, by an event's code.
+	opMask, slotMask [numEventCodes]uint64
 
 	ops   [numOps]opInst
 	begun [numBegun]uint64 // see waveBits.newBegun
@@ -78,7 +78,7 @@ func (t *pairTables) make(b *waveBits, begun *[numBegun]uint64, ops *walkOps) {
 	t.from = ops
 	t.ops = ops.ops
 	for i := range t.opMask {
-		code := eventCode(i % numEventCodes)
+		code := eventCode(i)
 		kind := code.form().kind
 		t.opMask[i] = code.beforeEnd(ops.mask[kind]<<opAt | 3)
 		t.slotMask[i] = code.beforeEnd(31 << ops.slot[kind])
@@ -133,7 +133,7 @@ func (s *laneScan) handle() {
 		eventStart: 8, eventPiece: 9,
 	}
 	for b := range s.handlers[0] {
-		code := eventCode(b % numEventCodes)
+		code := eventCode(b)
 		at11 := at[code.form().kind]
 		at12 := at11
 		switch code {

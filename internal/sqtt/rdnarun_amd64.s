@@ -9,7 +9,7 @@
 	MOVQ (R8), AX; \
 	MOVWLZX AX, BX; \
 	MOVQ (laneScan_nibbles-8)(R12)(BX*1), CX; \
-	SHRQ $const_scanTime, AX; \
+	SHRQ $const_laneTime, AX; \
 	ADDQ SI, AX
 
 // Where the entry of an event ends, in AX, and the first eight pairs of a token of so many nibbles, in CX.
@@ -31,10 +31,10 @@
 // An event's time, in AX.
 #define TIME \
 	MOVQ (R8), AX; \
-	SHRQ $const_scanTime, AX; \
+	SHRQ $const_laneTime, AX; \
 	ADDQ SI, AX
 
-// The event at R8 is next: its code's handler takes it. DI is the byte with the code.
+// The event at R8 is next: its code's handler takes it. DI is the code.
 #define EVENT(HANDLERS) \
 	MOVBLZX 2(R8), DI; \
 	JMP  HANDLERS(R12)(DI*8)
@@ -309,7 +309,7 @@ TEXT ·rdnaRun11(SB), NOSPLIT, $48-56
 
 // func rdnaRun12(r *rdnaRun, events *uint64, base Cycles, next *Wave, nodes *codeNode) (began, wrote int)
 TEXT ·rdnaRun12(SB), NOSPLIT, $48-56
-	RDNARUN(laneScan_handlers+8*256, 12, 20, 16, const_pairRealtime12)
+	RDNARUN(laneScan_handlers+8*const_numEventCodes, 12, 20, 16, const_pairRealtime12)
 
 // func rdnaRuns() (run11, run12 uintptr)
 TEXT ·rdnaRuns(SB), NOSPLIT, $0-16

@@ -9,14 +9,17 @@ import "sync"
 // A scan's position and time share one word, so that one addition advances both:
 //
 //	bits 0..15   position in the window, in nibbles (GFX9: in 16-bit units)
-//	bits 22..63  time since the window's start in cycles (GFX9: in 4 cycles)
+//	bits 16..21  RDNA: the code of an event
+//	bits 24..39  RDNA: events so far
+//	bits 22..63  GFX9: time since the window's start in 4 cycles
+//	bits 40..63  RDNA: time since the window's start in cycles
 //
-// and so does a table entry:
-//
-//	bits 0..4    length of the entry's tokens, in nibbles
-//	bits 16..21  RDNA: the code of its event
-//	bits 22..31  their time
-const scanTime = 22
+// and so do what a table's entry adds: the length of its tokens and their time.
+const (
+	scanTime  = 22 // GFX9
+	laneEvent = 24 // RDNA
+	laneTime  = 40
+)
 
 const (
 	windowBytes = 16 << 10

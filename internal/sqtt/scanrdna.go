@@ -151,7 +151,7 @@ func (d *WaveDecoder) fastRDNA(s *scanBuffers, buf []byte, size int) (more bool)
 	}
 	d.res.Waves, d.res.Markers = r.waves[:r.n], r.markers
 	d.open += r.open
-	d.now = r.origin + Cycles(end>>scanTime)
+	d.now = r.origin + Cycles(end>>laneTime)
 	d.pos = at*8 + int(uint16(end))*4
 	r.release()
 	return size == windowBytes
