@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -144,24 +146,24 @@ func (e *env) strict(on bool, q *report.Quality) error {
 
 // readStreams says how to read trace files; spool keeps those that can be read once alone. Call done at the end.
 func readStreams(names []string, o decodeOptions, code []report.CodeFile, spool func(name string) (*os.File, int64, error)) (files []report.StreamFile, done func(), err error) {
-	var spools []*os.File
+	var kept []*os.File
 	done = func() {
-		for _, f := range spools {
+		for _, f := range kept {
 			_ = f.Close() // only read
 		}
 	}
 	for _, name := range names {
-		open := func() (io.ReadCloser, error) { return os.Open(name) }
+		read := openSized
 		if readOnce(name) {
-			kept, size, err := spool(name)
-			if err != nil {
-				done()
-				return nil, nil, err
-			}
-			spools = append(spools, kept)
-			open = func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(kept, 0, size)), nil }
+			read = spool
 		}
-		f, err := readStream(name, open, o, code)
+		k, size, err := read(name)
+		if err != nil {
+			done()
+			return nil, nil, err
+		}
+		kept = append(kept, k)
+		f, err := readStream(name, func() (io.ReadCloser, error) { return &sizedReader{f: k, name: name, size: size}, nil }, o, code)
 		if err != nil {
 			done()
 			return nil, nil, err
@@ -170,6 +172,47 @@ func readStreams(names []string, o decodeOptions, code []report.CodeFile, spool 
 	}
 	return files, done, nil
 }
+
+// openSized opens a file and says how long it is.
+func openSized(name string) (f *os.File, size int64, err error) {
+	if f, err = os.Open(name); err != nil {
+		return nil, 0, err
+	}
+	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		err = folder(name, aTrace, syscall.EISDIR)
+	}
+	if err != nil {
+		_ = f.Close() // only read
+		return nil, 0, err
+	}
+	return f, st.Size(), nil
+}
+
+// sizedReader reads a file from its beginning to the size it had when it was opened. Views go through streams more than once, and each pass is to
+// find what the first one did: what is written behind that meanwhile, or put in the file's place, does not count. An earlier end is an error.
+type sizedReader struct {
+	f        *os.File
+	name     string
+	at, size int64
+}
+
+func (r *sizedReader) Read(p []byte) (int, error) {
+	p = p[:min(int64(len(p)), r.size-r.at)]
+	if len(p) == 0 {
+		return 0, io.EOF
+	}
+	n, err := r.f.ReadAt(p, r.at)
+	r.at += int64(n)
+	if err == io.EOF && n < len(p) {
+		err = &fs.PathError{Op: "read", Path: r.name, Err: errShorter}
+	}
+	return n, err
+}
+
+func (r *sizedReader) Close() error { return nil } // the file is read again
+
+var errShorter = errors.New("the file became shorter meanwhile")
 
 // readOnce tells of standard input, a pipe or a device: what cannot be read from its beginning again.
 func readOnce(name string) bool {
@@ -212,7 +255,7 @@ func readStream(name string, open func() (io.ReadCloser, error), o decodeOptions
 	var head [64]byte
 	n, err := io.ReadFull(r, head[:])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return f, folder(name, aTrace, err)
+		return f, err
 	}
 	if err := noTrace(name, head[:n]); err != nil {
 		return f, err

@@ -16,7 +16,7 @@ const columnGap = 2
 // drawLong writes a table as drawShort does, whatever its length: one pass over the rows measures the columns, a second one writes. No row is kept, and
 // one takes less than a microsecond (BenchmarkTable). tablewriter takes 50 and holds two kilobytes a row until it writes the first; its mode for
 // streams takes twice as long and wants to be told the columns' widths, too. A cell that was not there when columns were measured, because a file
-// changed, moves the rest of its line and is not cut.
+// was written over, moves the rest of its line and is not cut.
 func drawLong(w io.Writer, t *report.Table) error {
 	head := make([]string, len(t.Columns))
 	widths := make([]int, len(t.Columns))
