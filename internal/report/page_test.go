@@ -101,6 +101,27 @@ func TestPageMarkers(t *testing.T) {
 	}
 }
 
+// No label of the timeline is cut off at its right edge, wherever the view ends.
+func TestPageLabels(t *testing.T) {
+	h := hotOfTest(t)
+	var b bytes.Buffer
+	must2(t, h.WriteHTML(&b))
+	got := inBrowser(t, b.String(), `
+  let out = 0, labels = 0; // those that no width is given
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {
+    if (rest.length === 1) { labels++; out += x + this.measureText(text).width > canvas.clientWidth; }
+    write.call(this, text, x, ...rest);
+  };
+  show("timeline");
+  const g = groupList[0];
+  for (let end = 400; end > 300; end -= 7) clampView(g, 200, end);
+  return [out, labels > 30].join(" ");`)
+	if want := "0 true"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // Where there are too many instructions the page says so and draws sums.
 func TestPageSumsInBrowser(t *testing.T) {
 	h := hotOfTest(t)

@@ -275,7 +275,10 @@ function draw() {
   const step = 10 ** Math.floor(Math.log10((view.to - view.from) / 4));
   for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) {
     c.fillRect(x(t), graph, 1, 5);
-    if (Math.round(t / step) % 2 === 0) c.fillText(num(Math.round(t)), x(t) + 3, graph + 10);
+    if (Math.round(t / step) % 2 === 0) {
+      const text = num(Math.round(t));
+      c.fillText(text, Math.min(x(t) + 3, width - c.measureText(text).width - 2), graph + 10); // the last one stays inside
+    }
   }
   const colours = [css("--idle"), css("--stall"), css("--issue")];
   g.order.forEach((row, i) => {
