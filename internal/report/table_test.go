@@ -110,7 +110,9 @@ func TestLongTablesOfStreams(t *testing.T) {
 	must(t, err)
 	data = bytes.Repeat(data, 140) // of 80 waves, 4 of them traced
 	gone := false
+	opened := 0
 	files := []StreamFile{{Name: "a", Family: gpu.GFX11, Open: func() (io.ReadCloser, error) {
+		opened++
 		if gone {
 			return io.NopCloser(io.MultiReader(bytes.NewReader(data[:len(data)/2]), iotest.ErrReader(io.ErrUnexpectedEOF))), nil
 		}
@@ -125,6 +127,10 @@ func TestLongTablesOfStreams(t *testing.T) {
 	held := l.Tables(0)
 	defer func(n int) { heldWaves = n }(heldWaves)
 	heldWaves = Held
+	opened = 0
+	if few := l.Tables(5); len(few[0].Rows) != 5 || opened != 1 {
+		t.Errorf("%d rows and the pictures come from %d passes", len(few[0].Rows), opened)
+	}
 	long := l.Tables(0)
 	var rows [][]string
 	must(t, long[0].Each(func(row []string) error {
@@ -150,6 +156,16 @@ func TestLongTablesOfStreams(t *testing.T) {
 		whole, err := count()
 		if err != nil || whole <= Held || table.Again == nil {
 			t.Fatalf("%s: %d rows, error %v", name, whole, err)
+		}
+		full, n := errors.New("disk full"), 0
+		err = table.Each(func([]string) error {
+			if n++; n >= 5 {
+				return full
+			}
+			return nil
+		})
+		if err != full || n != 5 {
+			t.Errorf("%s: error %v after %d rows", name, err, n)
 		}
 		gone = true
 		if n, err := count(); !errors.Is(err, io.ErrUnexpectedEOF) || n == 0 || n >= whole {
