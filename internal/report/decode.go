@@ -323,7 +323,7 @@ func (d *Decoded) Tables(limit int) []Table {
 		streams.Add(s.File, s.Family, s.Bytes, s.Packets, s.Waves, s.Cycles, s.scan.clock.markers, s.Losses.brief())
 		total += s.Waves
 	}
-	d.again(waves.fill(Held, limit, int(total), "waves", "--limit", d.waveRows))
+	d.notWhole(waves.fill(Held, limit, int(total), "waves", "--limit", d.waveRows))
 	out := []Table{streams, waves}
 	if d.code != nil {
 		out = append(out, d.instructions(limit))
@@ -349,8 +349,8 @@ func (d *Decoded) waveRows(f func(row []string) error) error {
 	return nil
 }
 
-// again notes an error of a pass that a table needs.
-func (d *Decoded) again(err error) {
+// notWhole notes an error of a pass that a table needs, if there is one.
+func (d *Decoded) notWhole(err error) {
 	if err != nil {
 		d.Quality.Note(capture.Loss, "", "the tables are not whole: %v", err)
 	}

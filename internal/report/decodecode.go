@@ -238,7 +238,7 @@ func (d *Decoded) instructions(limit int) Table {
 	for i := range d.Streams {
 		total += d.Streams[i].insts
 	}
-	d.again(t.fill(Held, limit, int(total), "instructions", "--limit", func(f func(row []string) error) error {
+	d.notWhole(t.fill(Held, limit, int(total), "instructions", "--limit", func(f func(row []string) error) error {
 		var out []string
 		return d.eachInstruction(func(family gpu.Family, w *InstWave, row []string) error {
 			out = append(out[:0], row[0], strconv.Itoa(arrayOf(family, w.CU)), strconv.Itoa(unitOf(family, w.CU)))
