@@ -38,9 +38,8 @@ type WaveDecoder struct {
 	bits    *waveBits           // where RDNA wave tokens have their fields
 	live    *[numSlots]liveWave // by slotKey
 	places  *waveBits           // whose places live has
-	aside   []asideWave
-	runs    uint32 // counts Resets, so that they need not clear live
-	open    int    // waves that run
+	runs    uint32              // counts Resets, so that they need not clear live
+	open    int                 // waves that run
 	stalled bool
 	since   Cycles
 
@@ -66,12 +65,6 @@ type liveWave struct {
 }
 
 const liveSize = 32 // bytes of a liveWave
-
-// asideWave is a wave that runs and cannot be named by the family that the stream switched to.
-type asideWave struct {
-	wave Wave
-	liveWave
-}
 
 const numSlots = 1 << 12
 
@@ -351,37 +344,29 @@ func (d *WaveDecoder) endKey(w uint32) slotKey {
 	return d.bits.endKey(w)
 }
 
-// switchFamily keeps the waves that run under their keys of the family that a HEADER announced. Those in units that it cannot
-// name are put aside until another HEADER.
+// switchFamily keeps the waves that run under their keys of the family that a HEADER announced, which has all units of the one before.
 func (d *WaveDecoder) switchFamily() {
-	to := waveBitsOf(d.family)
-	if to == d.bits {
+	from, to := d.bits, waveBitsOf(d.family)
+	if to == from {
 		return
 	}
+	d.bits = to
 	if d.open == 0 {
-		d.bits = to
 		return
 	}
-	running := d.aside
-	d.aside = nil
+	var running []liveWave
+	var waves []Wave
 	for k := range d.live {
 		if l := &d.live[k]; l.run == d.runs {
-			w := d.bits.wave(slotKey(k), l.raw)
-			running = append(running, asideWave{w, *l})
+			running, waves = append(running, *l), append(waves, from.wave(slotKey(k), l.raw))
 			l.run = 0
 		}
 	}
-	for _, a := range running {
-		k, ok := to.key(a.wave)
-		if !ok {
-			d.aside = append(d.aside, a)
-			continue
-		}
-		a.raw = a.raw>>25<<25 | (uint32(a.wave.ME)<<2|uint32(a.wave.Pipe))<<to.pipe
-		l := &d.live[k%numSlots]
-		l.start, l.off, l.run, l.raw = a.start, a.off, a.run, a.raw
+	for i, r := range running {
+		w := &waves[i]
+		l := &d.live[to.key(*w)%numSlots]
+		l.start, l.off, l.run, l.raw = r.start, r.off, r.run, r.raw>>25<<25|(uint32(w.ME)<<2|uint32(w.Pipe))<<to.pipe
 	}
-	d.bits = to
 }
 
 // token takes what a token of the plain decoder says.
@@ -444,13 +429,6 @@ func (d *WaveDecoder) finish() {
 	}
 	if d.stalled {
 		r.Losses.StallCycles += max(0, d.now-d.since)
-	}
-	for i := range d.aside {
-		d.open--
-		r.Losses.add(LossOpen, d.aside[i].off, d.aside[i].start, 1)
-		w := d.aside[i].wave
-		w.Start = d.aside[i].start
-		r.Open = append(r.Open, w)
 	}
 	for i := range d.live {
 		if d.open == 0 {

@@ -75,5 +75,5 @@ func FamilyOf(buf []byte) gpu.Family {
 	if gfx11Keys[w&0xff].kind != KindHeader || looksLikeHeader(buf) {
 		return gpu.Unknown
 	}
-	return headerFamily(w)
+	return headerFamily(gpu.GFX11, w)
 }

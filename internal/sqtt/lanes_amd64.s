@@ -87,7 +87,6 @@ fill: \
 #define LANES(INDEX) \
 	MOVQ s+0(FP), BX; \
 	MOVQ tab+8(FP), DX; \
-	MOVQ $(0xffff<<const_laneEvent), R15; \
 	MOVQ laneScan_acc+0(BX), R8; \
 	MOVQ laneScan_acc+8(BX), R9; \
 	MOVQ laneScan_acc+16(BX), R10; \
@@ -143,6 +142,7 @@ TEXT ·laneRun(SB), NOSPLIT, $0-16
 
 // func laneRunPEXT(s *laneScan, tab *laneTable)
 TEXT ·laneRunPEXT(SB), NOSPLIT, $0-16
+	MOVQ $(0xffff<<const_laneEvent), R15
 	LANES(BYPEXT)
 
 // func laneFill(pairs, src *byte, n uint64)

@@ -78,7 +78,7 @@ func TestLaneTwins(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 8))
 	var asm, plain laneScan
 	var win window
-	events := 0
+	events, most := uint64(0), uint64(0)
 	for i := range 400 {
 		f := gpu.GFX11 + gpu.Family(i%2)
 		tab := [4]*laneTable{rdnaTables11.waves(), rdnaTables12.waves(), rdnaTables11.walk(), rdnaTables12.walk()}[i%4]
@@ -94,6 +94,13 @@ func TestLaneTwins(t *testing.T) {
 			}
 		}
 		size := fillBlock * (1 + rng.IntN(windowBytes/fillBlock))
+		crowded := i%20 == 19 // tokens of no known kind are the shortest events
+		if crowded {
+			size = windowBytes
+			for j := range win {
+				win[j] = 0x77
+			}
+		}
 		fillGeneric(plain.nibbles[:2*size], win[:size+8])
 		for _, has := range [][2]bool{{}, {hasAVX2}, {hasAVX2, hasAVX512}} {
 			clear(asm.nibbles[:])
@@ -108,6 +115,9 @@ func TestLaneTwins(t *testing.T) {
 		for j := range scanLanes {
 			asm.acc[j] = uint64(rng.IntN(2*windowBytes)) | uint64(rng.IntN(1<<22))<<laneTime
 			asm.limit[j] = asm.acc[j]&0xffff + uint64(500*(i/4%4)+rng.IntN(2000)+1)
+			if crowded {
+				asm.acc[j], asm.limit[j] = uint64(rng.IntN(50)), 2*windowBytes-laneTail
+			}
 		}
 		plain.acc, plain.limit, plain.left, plain.rounds = asm.acc, asm.limit, asm.left, 0
 		plain.runGeneric(tab)
@@ -121,18 +131,21 @@ func TestLaneTwins(t *testing.T) {
 			if asm.acc != plain.acc || asm.took != plain.took {
 				t.Fatalf("window %d: lanes at %x after %d rounds, want %x and %d", i, asm.acc, asm.took, plain.acc, plain.took)
 			}
+			if asm.events != plain.events { // also where nothing was to be written
+				t.Fatalf("window %d: events differ", i)
+			}
 			for j := range scanLanes {
 				n := eventsIn(asm.acc[j])
-				if !slices.Equal(asm.eventsOf(j)[:n], plain.eventsOf(j)[:n]) {
-					t.Fatalf("window %d: events of lane %d differ", i, j)
-				}
-				events += int(n)
+				events, most = events+n, max(most, n)
 				clear(asm.eventsOf(j)[:n])
 			}
 		}
+		for j := range scanLanes {
+			clear(plain.eventsOf(j)[:eventsIn(plain.acc[j])])
+		}
 	}
-	if events < 100000 {
-		t.Errorf("%d events in all: the windows test little", events)
+	if events < 100000 || most < 2*windowBytes-100 {
+		t.Errorf("%d events in all, %d of a lane at most: the windows test little", events, most)
 	}
 }
 

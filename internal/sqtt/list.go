@@ -109,9 +109,6 @@ func (d *WaveDecoder) OldestOpen() Cycles {
 			oldest = min(oldest, l.start)
 		}
 	}
-	for i := range d.aside {
-		oldest = min(oldest, d.aside[i].start)
-	}
 	return oldest
 }
 

@@ -273,7 +273,7 @@ func (d *plain) next(p *Packet, buf []byte, pos int, final bool) bool {
 			p.Time = now
 		}
 	case KindHeader:
-		d.family = headerFamily(w)
+		d.family = headerFamily(d.family, w)
 		d.keys = keysOf(d.family)
 		p.Family = d.family
 	}
@@ -319,12 +319,13 @@ func nextTime(buf []byte, pos, limit int, final bool) (ts int64, found bool, at 
 	return 0, false, pos
 }
 
-// headerFamily is the family whose layouts hold after a HEADER token.
-func headerFamily(raw uint64) gpu.Family {
+// headerFamily is the family whose layouts hold behind a HEADER token where those of another held before. Only the version of GFX12 changes
+// it: any other, of a GPU that no captures are of or with a wrong bit, says nothing (formats/sqtt.md, section 1).
+func headerFamily(before gpu.Family, raw uint64) gpu.Family {
 	if raw>>7&0x3f == 4 {
 		return gpu.GFX12
 	}
-	return gpu.GFX11
+	return before
 }
 
 // load is the 72 bits from bit pos, a multiple of 4, of buf; zero past its end.

@@ -72,7 +72,7 @@ func referenceWaves(f gpu.Family, h Header, buf []byte) Result {
 		case KindUnknown:
 			r.Losses.UnknownBits += 4
 		case KindHeader:
-			r.Family = headerFamily(p.Raw)
+			r.Family = headerFamily(r.Family, p.Raw)
 		case KindMisc:
 			if p.Family == gpu.GFX9 {
 				t := p.Field("type")

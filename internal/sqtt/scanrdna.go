@@ -35,11 +35,10 @@ func waveBitsOf(f gpu.Family) *waveBits {
 func (b *waveBits) startKey(w uint32) slotKey { return slotKey(w>>7&b.low[0] | w>>8&b.high[0]) }
 func (b *waveBits) endKey(w uint32) slotKey   { return slotKey(w>>8&b.low[1] | w>>9&b.high[1]) }
 
-// key is the key of a wave's slot; false where the family has no such unit.
-func (b *waveBits) key(w Wave) (slotKey, bool) {
+// key is the key of a wave's slot, in a unit that the family has.
+func (b *waveBits) key(w Wave) slotKey {
 	cu := uint32(w.CU)
-	sa := cu / b.array
-	return slotKey(sa) | slotKey(w.SIMD)<<1 | slotKey(cu&b.wgpMask)<<3 | slotKey(w.Slot)<<b.slot, sa <= 1
+	return slotKey(cu/b.array) | slotKey(w.SIMD)<<1 | slotKey(cu&b.wgpMask)<<3 | slotKey(w.Slot)<<b.slot
 }
 
 // units masks a key's bits that name the SIMD.

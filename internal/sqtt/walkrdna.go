@@ -1,10 +1,6 @@
 package sqtt
 
-import (
-	"math/bits"
-
-	"github.com/rigprof/rigprof/internal/gpu"
-)
+import "math/bits"
 
 // walkEvents are the kinds that the walk needs besides those of waves.
 func walkEvents(k Kind) bool {
@@ -59,7 +55,7 @@ func (k *walk) token(kind Kind, gfx12 bool, w uint64, hi uint8, now Cycles) {
 			}
 		}
 	case KindHeader:
-		k.header(w)
+		k.header(w, gfx12)
 	}
 }
 
@@ -80,16 +76,19 @@ func (k *walk) register(me, pipe uint8, addr, data uint32) {
 	}
 }
 
-// header takes what a HEADER says of the trace: dsimd 13..14, dwgp 15..17, dsa 19, dprate 28..31, dp_derate 33..35, and on GFX12
-// exclude_barrier_wait 59.
-func (k *walk) header(w uint64) {
+// header takes what a HEADER says of the trace: version 7..12, dsimd 13..14, dwgp 15..17, dsa 19, dprate 28..31, dp_derate 33..35, and on
+// GFX12 exclude_barrier_wait 59. In a GFX12 stream one of another version is none.
+func (k *walk) header(w uint64, gfx12 bool) {
+	if gfx12 && w>>7&0x3f != 4 {
+		return
+	}
 	k.dsimd, k.dwgp, k.dsa = uint8(w>>13&3), uint8(w>>15&7), uint8(w>>19&1)
 	k.dprate = 1
 	if n := w >> 28 & 7; n != 0 {
 		k.dprate = 1 << (n - 1)
 	}
 	k.dprateRed = uint8(min(uint64(k.dprate)<<(w>>33&7), 253))
-	k.noBarrierWait = headerFamily(w) == gpu.GFX12 && w>>59&1 != 0
+	k.noBarrierWait = gfx12 && w>>59&1 != 0
 }
 
 // newPCOp is the op of an INST behind which a NEW_PC tells where the wave goes on.

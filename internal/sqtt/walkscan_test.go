@@ -56,13 +56,18 @@ func TestWalkWindow(t *testing.T) {
 // uncounted is a scan word without its number of events, which is another in each lane.
 func uncounted(acc uint64) uint64 { return acc &^ (0xffff << laneEvent) }
 
-// TestLaneTimes: the times of a whole window's entries fit into a scan word.
-func TestLaneTimes(t *testing.T) {
+// TestLaneEntries: the times of a whole window's entries fit into a scan word, and nothing stands between its fields.
+func TestLaneEntries(t *testing.T) {
 	for _, f := range []gpu.Family{gpu.GFX11, gpu.GFX12} {
 		for _, tab := range []*laneTable{rdnaTablesOf(f).waves(), rdnaTablesOf(f).walk()} {
 			for i, e := range tab.entry {
 				if n := e.nibbles(); n == 0 || uint64(e)>>laneTime*(2*windowBytes+2*laneTail)/n >= 1<<(64-laneTime) {
 					t.Fatalf("%v: entry %#x: %d nibbles of %d cycles", f, i, n, e>>laneTime)
+				}
+				// Handlers are found by all of the code's byte.
+				event, code := e>>laneEvent&1, uint64(e)>>eventCodeAt&0xff
+				if code >= numEventCodes || (code >= firstCode) != (event == 1) || e&^(31|0xff<<eventCodeAt|1<<laneEvent)<<(64-laneTime) != 0 {
+					t.Fatalf("%v: entry %#x is %#x", f, i, e)
 				}
 			}
 		}
