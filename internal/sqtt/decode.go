@@ -354,18 +354,20 @@ func (d *WaveDecoder) switchFamily() {
 	if d.open == 0 {
 		return
 	}
-	var running []liveWave
-	var waves []Wave
+	type moving struct {
+		Wave
+		liveWave
+	}
+	var running []moving
 	for k := range d.live {
 		if l := &d.live[k]; l.run == d.runs {
-			running, waves = append(running, *l), append(waves, from.wave(slotKey(k), l.raw))
+			running = append(running, moving{from.wave(slotKey(k), l.raw), *l})
 			l.run = 0
 		}
 	}
-	for i, r := range running {
-		w := &waves[i]
-		l := &d.live[to.key(*w)%numSlots]
-		l.start, l.off, l.run, l.raw = r.start, r.off, r.run, r.raw>>25<<25|(uint32(w.ME)<<2|uint32(w.Pipe))<<to.pipe
+	for _, m := range running {
+		l := &d.live[to.key(m.Wave)%numSlots]
+		l.start, l.off, l.run, l.raw = m.start, m.off, m.run, m.raw>>25<<25|(uint32(m.ME)<<2|uint32(m.Pipe))<<to.pipe
 	}
 }
 

@@ -29,7 +29,7 @@ type laneEntry uint64
 
 // unknown says whether its event is a token of no known kind, which is the only rare one that ends in an entry's 16 bits.
 func (e laneEntry) unknown() bool {
-	code := eventCode(e >> eventCodeAt % numEventCodes)
+	code := eventCodeIn(uint64(e))
 	return code > codeRare && code <= codeRare+4
 }
 

@@ -26,12 +26,11 @@ func (p *laneNibbles) at(nibble uint16) byte { return p[nibble] >> 4 }
 
 // token is the 64 bits from a nibble on of the window that src begins with.
 func (*laneNibbles) token(src []byte, nibble uint16) uint64 {
-	i, s := int(nibble>>1), nibble&1*4
-	if i+9 > len(src) {
-		w, _ := load(src, int(nibble)*4)
-		return w
+	if int(nibble>>1)+9 <= len(src) {
+		return load64(src, int(nibble))
 	}
-	return binary.LittleEndian.Uint64(src[i:])>>s | uint64(src[i+8])<<1<<(63-s)
+	w, _ := load(src, int(nibble)*4)
+	return w
 }
 
 // fillBlock is what pairs are filled by, in bytes of the window.
@@ -49,7 +48,7 @@ func (p *laneNibbles) fill(src []byte) {
 	fillPairs(p[2*n:], tail[:])
 }
 
-// run is runGeneric with most scan words in registers: a lane's next step then waits for its loads alone.
+// run is runGeneric with scan words in registers: a lane's next step then waits for its loads alone.
 func (s *laneScan) run(tab *laneTable) {
 	if fastPairs {
 		laneRunPEXT(s, tab)

@@ -84,6 +84,7 @@ fill: \
 	VPTERNLOGQ $0xe4, Y7, Y2, Y1; \
 	VPTERNLOGQ $0xe4, Y7, Y0, Y3
 
+// What laneScan.runGeneric does. BX is the scan, DX the table; each lane's scan word has a register.
 #define LANES(INDEX) \
 	MOVQ s+0(FP), BX; \
 	MOVQ tab+8(FP), DX; \

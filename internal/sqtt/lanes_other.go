@@ -25,8 +25,7 @@ func (b *laneNibbles) at(nibble uint16) byte { return b[nibble>>1] >> (nibble & 
 
 // token is the 64 bits from a nibble on of the window that src begins with.
 func (b *laneNibbles) token(_ []byte, nibble uint16) uint64 {
-	i, s := nibble>>1, nibble&1*4
-	return binary.LittleEndian.Uint64(b[i:])>>s | uint64(b[i+8])<<1<<(63-s)
+	return load64(b[:], int(nibble))
 }
 
 // fill takes what stands from a window's begin on, as far as it is of use. Behind src are zeros.

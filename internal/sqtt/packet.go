@@ -174,8 +174,7 @@ func PacketsWith(f gpu.Family, h Header, buf []byte) iter.Seq[Packet] {
 		var p Packet
 		for {
 			for !d.ext && pos>>3+9 <= len(buf) { // what next does with most tokens, in registers
-				i := pos >> 3
-				w := binary.LittleEndian.Uint64(buf[i:i+8])>>(pos&4) | uint64(buf[i+8])<<1<<(63-pos&4)
+				w := load64(buf, pos>>2)
 				l := &d.keys[w&0xff]
 				if uncommon>>l.kind&1 != 0 || w&reset == misc9TimeReset<<13 {
 					break
@@ -326,6 +325,12 @@ func headerFamily(before gpu.Family, raw uint64) gpu.Family {
 		return gpu.GFX12
 	}
 	return before
+}
+
+// load64 is the 64 bits from a nibble of buf on, which has nine bytes there.
+func load64(buf []byte, nibble int) uint64 {
+	i, s := nibble>>1, nibble&1*4
+	return binary.LittleEndian.Uint64(buf[i:i+8])>>s | uint64(buf[i+8])<<1<<(63-s)
 }
 
 // load is the 72 bits from bit pos, a multiple of 4, of buf; zero past its end.
